@@ -93,6 +93,7 @@ class CounterSnapshot(ABC, Generic[PlanT]):
         """Return the plan of the sum; raise SnapshotError if the two cannot be added."""
 
     def total(self) -> int:
+        """Return the number of reports."""
         return count_reports(self.totals)
 
     @property
@@ -107,6 +108,7 @@ class CounterSnapshot(ABC, Generic[PlanT]):
         return sum(most.values())
 
     def to_json(self) -> bytes:
+        """Return the snapshot as JSON."""
         document = {
             "format": FORMAT,
             "version": VERSION,

@@ -70,6 +70,8 @@ def report_epsilon(plan: Plan) -> Decimal:
 
 @dataclass(frozen=True)
 class AuditResult:
+    """The result of the audit of a plan."""
+
     plan: Plan
     trials: int
     """Number of messages of each person that were compared."""

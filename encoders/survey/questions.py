@@ -41,6 +41,8 @@ _KINDS = {MEAN: "mean", SQUARE: "square", BOTH: "number"}
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
+    """One question of a plan."""
+
     index: int
     label: Label
     """`NO_LABEL` if the label is not asked for, as in a table of several features."""

@@ -70,6 +70,8 @@ def values_with_texts(feature: Feature) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SurveyTexts:
+    """The texts of a survey, as they are in the survey file."""
+
     about: Mapping[str, str]
     languages: Mapping[str, Mapping[str, Any]]
     conditions: Mapping[str, Condition] = field(default_factory=dict)

@@ -46,6 +46,8 @@ class NumberStatistics:
 
 @dataclass(frozen=True)
 class NumberResult:
+    """The result of one numeric feature."""
+
     name: str
     mean_question: QuestionSummary
     """The question about the mean, or about both moments."""

@@ -68,6 +68,8 @@ exceeds its noise, this share is smaller: a tenth would change a rare cell by mo
 
 @dataclass(frozen=True)
 class Frequencies:
+    """Raw frequencies of one question."""
+
     question: Question
     n: int
     raw: FloatArray

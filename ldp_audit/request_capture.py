@@ -26,6 +26,8 @@ _RESPONSE = b"%s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
 
 @dataclass(frozen=True)
 class Request:
+    """One HTTP request."""
+
     head: bytes
     body: bytes
 

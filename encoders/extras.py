@@ -1,8 +1,4 @@
-"""The commands: entry points that name a missing extra, their output, and the form of their errors.
-
-No letter, full disk or closed pipe ends a command before its work is done. This module can be imported
-without any extra.
-"""
+"""The commands: entry points that name a missing extra, their output, and their errors; needs no extra."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Optional features, and what to install for them: each is imported when it is first used.
-
-The base install has only msgpack. CONTRIBUTING.md has the rule for late imports.
-"""
+"""Optional features, imported on first use, and what to install for them; CONTRIBUTING.md has the rule."""
 
 from __future__ import annotations
 

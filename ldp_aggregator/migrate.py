@@ -1,4 +1,4 @@
-"""Copies a survey to another store, in which a report that was counted before does not count again.
+"""Copies one survey, or all in a backup, to another store, in which a counted report does not count again.
 
 Only what the target lacks is written, so another run completes an interrupted copy. Until then the target
 accepts no reports: its schedule names the run that has locked it. Of two concurrent runs, the later one
@@ -250,10 +250,7 @@ class _Migration:
             self._record_ids(name, counter, (ids[new], marks[new]), width)
 
     def _find_late_reports(self, totals: TotalsByCounter) -> dict[str, Loss]:
-        """Return the reports whose ids were copied, but which were counted after the sums had been read.
-
-        The sums are read first, so that each report in them has its id in the copy, and never counts twice.
-        """
+        """Return the reports whose ids were copied, but which were counted after the sums had been read."""
         copied = self._read_totals(self._target)
         late = {key: compare_numbers(copied[key].n, total.n) for key, total in totals.items()}
         require_whole({self._survey: {counter: loss for (_, counter), loss in late.items() if loss.ids}})

@@ -19,9 +19,9 @@ from ldp_audit.device import (
     list_reporters,
     request_body,
 )
+from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.homogeneity import check_homogeneity
 from ldp_audit.messages import Messages, MessagesByPerson
-from ldp_audit.outcomes import compute_exact
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
 from ldp_audit.relay_audit import check_relay
 from ldp_audit.request_capture import check_requests

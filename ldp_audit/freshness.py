@@ -46,10 +46,7 @@ def check_retries(device: Device, plan: Plan, people: Sequence[Person]) -> Check
 
 
 def collect_forked_reports(device: Reporter, plan: Plan, person: Person, count: int) -> list[bytes]:
-    """Return one report of each forked copy of this process; an empty list if the system cannot fork.
-
-    One report is made before the fork, so that random bytes which a generator read ahead are copied too.
-    """
+    """Return one report of each forked copy of this process, which has made one before; [] without forks."""
     if not hasattr(os, "fork"):
         return []
     device.report(plan, person.row, person.label)

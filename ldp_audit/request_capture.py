@@ -1,4 +1,4 @@
-"""Captures the requests of this project's client, as HttpTransport writes them, instead of sending them."""
+"""Captures the requests of this project's client, and freezes random bytes and clocks to find repeats."""
 
 from __future__ import annotations
 
@@ -107,7 +107,11 @@ _CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf
 
 
 class FrozenEnvironment:
-    """Repeats random bytes and stops the clock, for the thread that makes it."""
+    """Repeats random bytes and stops the clock, for the thread that makes it.
+
+    `os.urandom` and the functions of module `time` are replaced. Other sources (`datetime.now`, a clock that
+    compiled code reads, another process) cannot be replaced.
+    """
 
     def __init__(self) -> None:
         self._owner = threading.get_ident()

@@ -37,7 +37,7 @@ from ldp_silo.message_preview import draw_message_id, make_message
 
 
 class SiloDevice(Protocol):
-    """A program for silos, as an eavesdropper observes it."""
+    """A program for silos, as an eavesdropper observes it; to audit another one, write its methods."""
 
     def messages(self, plan: SiloPlan, rows: Path, person: str | None, count: int) -> Iterator[bytes]:
         """Yield the messages of `count` silos that all have these rows; `person` names a column."""
@@ -70,7 +70,6 @@ class PublicSilo:
 
 
 def without_tokens(plan: SiloPlan) -> SiloPlan:
-    """Return the plan as one that needs no invitation."""
     return replace(plan, enrolment=OPEN)
 
 

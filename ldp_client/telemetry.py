@@ -122,7 +122,6 @@ class Telemetry:
             return _NO, 0, ""
 
     def _write_state(self, answer: str, until: float = 0) -> bool:
-        """Write the state; return whether it is on disk."""
         with suppress(OSError):
             path = f"{self._journal}.{self._tool}"
             os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Explains a silo's message before it is sent: exact counts beside an example of the noisy ones."""
+"""Makes the message of a silo, and explains it before it is sent, by an example beside the exact counts."""
 
 from __future__ import annotations
 

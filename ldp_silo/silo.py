@@ -126,10 +126,7 @@ class Silo:
 
     @property
     def rehearsal(self) -> bool:
-        """Whether ``LDP_REHEARSAL`` is set.
-
-        Rows are checked, also against earlier epochs, and nothing is drawn, kept or sent.
-        """
+        """Whether ``LDP_REHEARSAL`` is set: rows are checked, and nothing is drawn, kept or sent."""
         return is_variable_set(REHEARSAL_VARIABLE)
 
     @property

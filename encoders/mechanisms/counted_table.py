@@ -1,4 +1,9 @@
-"""The tables of a silo's message: their cells, bounds of their noise, and what a dishonest silo can send.
+"""The mechanism of silos: exact discrete Laplace noise in every cell of the tables (value, label).
+
+A message has one table of counts for each feature. A row adds one unit to the cells of its label in each
+table: to one cell, or to three soft cells of a number. F tables change by F R units with the R rows of one
+person, so noise of scale F R / epsilon in every cell makes the message epsilon-differentially private;
+neighbours are all rows of one person, added or removed.
 
 A number is divided between three soft cells, in integers, by Bernstein polynomials of degree two. With t in
 [0, 1] the position of a number between its public bounds, the cells get (1 - t)^2, 2 t (1 - t) and t^2. These

@@ -1,4 +1,4 @@
-"""Reads a survey file: TOML to a survey, or an error with the field and line of every mistake."""
+"""Reads a survey file: TOML, within bounds, to a survey, or an error with field and line of every mistake."""
 
 from __future__ import annotations
 

@@ -43,8 +43,6 @@ class KeyFileError(LdpError):
 
 @dataclass(frozen=True)
 class PrivateKey:
-    """The private key of a collector or a relay."""
-
     public_key: str
     """The public key as the survey file names it; see :class:`~encoders.survey.relay.Relay`."""
     pem: bytes = field(repr=False)

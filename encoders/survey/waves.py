@@ -1,4 +1,4 @@
-"""Waves: the same questions are asked several times, and each person answers in one wave.
+"""Waves, in one of which each person answers the same questions, and the series that a plan belongs to.
 
 A device draws its wave when the person agrees, before it reads a row. So the plan's likelihood ratio is that
 of everything that the person ever sends.

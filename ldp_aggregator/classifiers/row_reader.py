@@ -1,4 +1,4 @@
-"""Reads the rows that a classifier gets, as columns by name or as an array, and finds unknown values."""
+"""The classifiers of a survey's rows: how they read tables, find unknown values, and predict labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from ldp_aggregator.prediction.predictor import Predictor, encode_any_labels
 from ldp_aggregator.prediction.scoring import normalise_log_scores
 from ldp_aggregator.rows import table_input
 from ldp_aggregator.rows.encode_table import choose_value
-from ldp_aggregator.rows.table_input import Columns, name_columns, name_rows_by_index, read_labels
+from ldp_aggregator.rows.table_input import Columns, name_rows_by_index
+
+_BLOCK_ROWS = 1 << 13
 
 
 class RowReader(BaseEstimator):
@@ -31,7 +33,7 @@ class RowReader(BaseEstimator):
     plan_: Plan | SiloPlan
     _reads_by_name: bool
 
-    def _read_training_table(self, X: Any, y: Any) -> tuple[table_input.Columns, NDArray[Any]]:
+    def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
         table_input.check_table(X)
         if y is None:
             raise ValueError("fit requires y to be passed, but the target y is None: give the labels of X")
@@ -48,12 +50,12 @@ class RowReader(BaseEstimator):
         check_consistent_length(labels, next(iter(table.values()), labels))
         return table, labels
 
-    def _read_table(self, X: Any) -> table_input.Columns | NDArray[Any]:
+    def _read_table(self, X: Any) -> Columns | NDArray[Any]:
         check_is_fitted(self)
         table_input.check_table(X)
         return self._read_rows(X, [entry.name for entry in self.plan_.entries], reset=False)
 
-    def _read_rows(self, X: Any, names: Sequence[str], *, reset: bool) -> table_input.Columns | NDArray[Any]:
+    def _read_rows(self, X: Any, names: Sequence[str], *, reset: bool) -> Columns | NDArray[Any]:
         found = table_input.column_names(X)
         if found is None:
             return self._read_array(table_input.to_array(X), len(names), reset=reset)
@@ -108,9 +110,7 @@ def check_handling(handle_unknown: str) -> None:
         raise ValueError(f"handle_unknown must be one of {', '.join(_HANDLINGS)}, not {handle_unknown!r}")
 
 
-def replace_unknown_values(
-    plan: Plan | SiloPlan, columns: table_input.Columns
-) -> tuple[table_input.Columns, BoolArray]:
+def replace_unknown_values(plan: Plan | SiloPlan, columns: Columns) -> tuple[Columns, BoolArray]:
     """Replace unknown categories, and missing values where the survey has no category for them.
 
     Returns the columns with a value of the feature in place of each unknown one, and where a value was
@@ -165,7 +165,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
 
     def _to_columns(self, rows: Columns | NDArray[Any]) -> Columns:
         if isinstance(rows, np.ndarray):
-            rows = name_columns(rows, [entry.name for entry in self.plan_.entries])
+            rows = table_input.name_columns(rows, [entry.name for entry in self.plan_.entries])
         return self._predictor.read_columns(rows)
 
     def encode(self, X: Any) -> IntArray:
@@ -200,14 +200,29 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         """Return the share of rows whose label is predicted; RowError for one that does not fit."""
         check_is_fitted(self)
         with name_rows_by_index(y):
-            y = read_labels(y)
+            y = table_input.read_labels(y)
             if self.survey is not None:
                 y = self._predictor.labels[encode_any_labels(self.plan_.label, y)]
         accuracy: float = super().score(X, y, sample_weight)
         return accuracy
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
-        best: IntArray = self._compute_scores(rows).argmax(axis=1)
+        """Return the index of each row's best label; arrays are scored in blocks that stay in the cache."""
+        columns = [rows] if isinstance(rows, np.ndarray) else list(rows.values())
+        are_arrays = all(type(each) is np.ndarray for each in columns)
+        best: IntArray
+        if not are_arrays or len({len(each) for each in columns}) != 1:
+            best = self._compute_scores(rows).argmax(axis=1)
+            return best
+        best = np.empty(len(columns[0]), dtype=np.int64)
+        try:
+            for start in range(0, len(best), _BLOCK_ROWS):
+                part = slice(start, start + _BLOCK_ROWS)
+                block = rows[part] if isinstance(rows, np.ndarray) else {k: v[part] for k, v in rows.items()}
+                best[part] = self._compute_scores(block).argmax(axis=1)
+        except RowError:
+            self._compute_scores(rows)  # raises the same error, with the number of the row in all rows
+            raise
         return best
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Input and output files of commands; an output file is checked before the command computes its result."""
+"""Options that commands share: files, checked before the command computes its result, stores and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results that an operator sees now, with wider intervals until the survey has closed."""
+"""The results and counts that an operator sees now, with wider intervals until the survey has closed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from encoders.canonical import decimal_text
 from encoders.survey import Plan
 from encoders.survey.compiled_plan import SILO, CountedQuestion
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.collector.openapi import LOOKS
 from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.privacy_statement import state_privacy
@@ -18,7 +17,7 @@ from ldp_aggregator.results import Results
 from ldp_aggregator.series.series import estimate_series
 from ldp_aggregator.snapshot import ALL_WAVES, AnySnapshot, SiloSnapshot, Snapshot
 
-ONE_LOOK, ALL_LOOKS = LOOKS
+ONE_LOOK, ALL_LOOKS = "one look", "all looks"
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,7 @@ class PublishedSurveys:
     """Identifies the file of a SQLite store at the start: another file is used only after a restart."""
 
     def make_app(self) -> Flask:
-        """Make the application, in a worker.
-
-        Raises StoreError if the store cannot be used, or is another file than at the start. A file that is
-        missing is not created.
-        """
+        """Make the application, in a worker; StoreError if the store cannot be used, or is another file."""
         identify_file(self.settings.store, self.store_file)
         store = open_store(self.settings.store, create=False)
         guarantee = self.guarantee

@@ -68,10 +68,7 @@ class Predictor:
         return encode_table(self.plan, columns)
 
     def compute_scores(self, codes: IntArray, unknown: BoolArray | None = None) -> FloatArray:
-        """Return log P(label | row) up to a constant of the row, (m, k), labels sorted.
-
-        Naive Bayes leaves `unknown` values, (m, n), out of the score of their row.
-        """
+        """Return log P(label | row) up to a constant, (m, k); Naive Bayes leaves `unknown`, (m, n), out."""
         if isinstance(self.model, LogProbabilities):
             return self.model.compute_scores(codes, unknown=unknown)
         return self.model.compute_scores(codes)[:, self.order]

@@ -1,4 +1,4 @@
-"""Codes columns and whole tables, with the same result as the device's coding of each row."""
+"""Codes columns and whole tables, in any spelling, as the device codes each row."""
 
 from __future__ import annotations
 

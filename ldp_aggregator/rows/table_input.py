@@ -24,7 +24,7 @@ from encoders.file_kind import describe_other
 from encoders.rows_csv import check_widths, read_header, read_record
 from encoders.survey import Feature
 from encoders.survey.parse_value import is_missing, parse_number
-from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.rows.encode_table import map_rows, read_boolean_columns
 
 _ROW_NUMBER = re.compile(r"row (\d+): ")
@@ -156,12 +156,6 @@ def read_labels(y: Any) -> NDArray[Any]:
     labels: NDArray[Any] = column_or_1d(cells, warn=True)
     assert_all_finite(labels, input_name="y")
     return labels
-
-
-def take_rows(rows: Columns | NDArray[Any], indices: IntArray) -> Columns | NDArray[Any]:
-    if isinstance(rows, np.ndarray):
-        return rows[indices]
-    return {name: column[indices] for name, column in rows.items()}
 
 
 def to_array(rows: Any) -> Any:

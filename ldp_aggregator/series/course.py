@@ -1,4 +1,11 @@
-"""The course of one statistic of a feature over the waves: levels, changes, slopes and the smoothed trend."""
+"""The course of one statistic over the waves: levels, changes, slopes, trend, and whether anything changed.
+
+The test of changes takes the noise of the mechanism at the pooled shares. The statistic is the sum over the
+waves of x' C^-1 x. Of shares, x is the difference to the pooled shares. Of P(value | class), it is
+F[a, c] - r[a, c] G[c], with the pooled ratio r, so that the prior may change. C is the covariance of x in
+closed form. The sum of all shares is known to be 1, so its error is subtracted first, and one cell of each
+distribution is left out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a store cannot be used: the error, and fixed words for logs and /readyz."""
+"""Why a store cannot be used, and what it has lost: the keys, or rows, of one counter have to agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's log: who did what to a survey, and when. It never contains anything about people."""
+"""The operator's log, who did what and when, and the tombstones of deleted surveys; nothing about people."""
 
 from __future__ import annotations
 

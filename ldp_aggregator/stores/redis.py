@@ -12,16 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ldp_aggregator.arrays import ByteArray
-from ldp_aggregator.stores import store
-from ldp_aggregator.stores.failure import (
-    NO_LOSS,
-    Loss,
-    SeenTotals,
-    StoreError,
-    StoreFailure,
-    compare_numbers,
-    require_whole,
-)
+from ldp_aggregator.stores import failure, redis_settings, store
 from ldp_aggregator.stores.operator_log import DELETED, deleted_survey_error
 from ldp_aggregator.stores.redis_errors import FAILURES
 from ldp_aggregator.stores.redis_servers import (
@@ -37,13 +28,6 @@ from ldp_aggregator.stores.redis_servers import (
     number_field,
     script_arguments,
     unpack_total,
-)
-from ldp_aggregator.stores.redis_settings import (
-    AofRewriter,
-    DurabilityCheck,
-    describe_guarantee,
-    require_password,
-    split_rewrite_seconds,
 )
 
 _LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
@@ -65,14 +49,14 @@ class RedisStore:
     """
 
     def __init__(self, url: str) -> None:
-        url, rewrite_seconds = split_rewrite_seconds(url)
+        url, rewrite_seconds = redis_settings.split_rewrite_seconds(url)
         self._url = url
         self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # a plan's hash, and the counters
-        self.seen = SeenTotals()
+        self.seen = failure.SeenTotals()
         self._servers = RedisServers(url)
         self._redis, self._is_cluster = self._servers.client, self._servers.is_cluster
-        self._check = DurabilityCheck(self._servers)
-        self._rewriter = AofRewriter(self._servers, rewrite_seconds)
+        self._check = redis_settings.DurabilityCheck(self._servers)
+        self._rewriter = redis_settings.AofRewriter(self._servers, rewrite_seconds)
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
@@ -249,7 +233,7 @@ class RedisStore:
 
     def find_losses(
         self, survey: str, counters: Collection[str] = (), thorough: bool = True, durable: bool = False
-    ) -> dict[str, Loss]:
+    ) -> dict[str, failure.Loss]:
         """Compare the numbers of each counter, read in one atomic step; see :meth:`Store.find_losses`.
 
         If it is `thorough`, these are all counters that have a key or a number. If all numbers are known to
@@ -266,13 +250,13 @@ class RedisStore:
             numbers = pipeline.execute()
         losses = {}
         for counter, (ids, n, published, is_marked), least in zip(names, numbers, seen, strict=True):
-            losses[counter] = compare_numbers(ids, n, published, least)
+            losses[counter] = failure.compare_numbers(ids, n, published, least)
             # tokens (".") and support counters ("+"), which have no reports, need no mark
             if counter in counters and not (is_marked or "." in survey or counter.endswith("+")):
                 losses[counter] = replace(losses[counter], counters=1)
             if durable:
                 self.seen.see(survey, counter, n)
-        return {counter: loss for counter, loss in losses.items() if loss != NO_LOSS}
+        return {counter: loss for counter, loss in losses.items() if loss != failure.NO_LOSS}
 
     def report_ids(self, survey: str, counter: str) -> Iterator[store.IdsAndMarks]:
         """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
@@ -310,10 +294,12 @@ class RedisStore:
             marks = self._read_marks(keys)
             missing = {survey for (survey, _), mark in marks.items() if mark != required[survey][0]}
             whole = {k: counters for k, (_, counters) in required.items() if k not in missing}
-            require_whole({k: self.find_losses(k, each, False, True) for k, each in whole.items()}, missing)
+            failure.require_whole(
+                {k: self.find_losses(k, each, False, True) for k, each in whole.items()}, missing
+            )
 
     def space(self) -> dict[str, int]:
-        with suppress(StoreError), self._servers.errors():
+        with suppress(failure.StoreError), self._servers.errors():
             found = [self._redis.info("memory", **node) for node in self._servers.primaries()]
             sizes = [(one["used_memory"], one["maxmemory"] or one["total_system_memory"]) for one in found]
             used, most = max(sizes, key=lambda size: size[0] / size[1])
@@ -321,18 +307,21 @@ class RedisStore:
         return {}
 
     def check_durability(self, policy: store.StorePolicy) -> str:
-        require_password(self._url, policy)
+        redis_settings.require_password(self._url, policy)
         self._check.policy = policy
         try:
-            guarantee = describe_guarantee(policy, self._check.check_servers())
-        except StoreError as error:
-            is_unreachable = error.reason in (StoreFailure.TIMEOUT, StoreFailure.CONNECTION_FAILED)
+            guarantee = redis_settings.describe_guarantee(policy, self._check.check_servers())
+        except failure.StoreError as error:
+            is_unreachable = error.reason in (
+                failure.StoreFailure.TIMEOUT,
+                failure.StoreFailure.CONNECTION_FAILED,
+            )
             if is_unreachable and policy.durability != "unchecked":
                 self._rewriter.start()  # a worker goes on with the other servers
             if not is_unreachable or not self._url.startswith("rediss:"):
                 raise
             message = f"{error}; does this Redis speak TLS? If not, write redis://"
-            raise StoreError(message, error.reason) from error
+            raise failure.StoreError(message, error.reason) from error
         if policy.durability != "unchecked":
             self._rewriter.start()
         return guarantee + self._check.describe_evictions()

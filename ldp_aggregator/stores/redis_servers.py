@@ -1,4 +1,4 @@
-"""The connections to the Redis servers of a store: one server, or the primaries of a cluster.
+"""The connections to the Redis servers of a store, one or those of a cluster, with its scripts and keys.
 
 redis-py's client of a cluster repeats each command of a failed pipeline, so that a server that hangs would
 delay all the others. Here a command is sent once, and its server has TIMEOUT_SECONDS to respond.

@@ -1,4 +1,4 @@
-"""Checks the settings of Redis servers: what they guarantee for an acknowledged report."""
+"""What Redis guarantees for an acknowledged report, and rewrites of its file, which hide the order."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""Infers a feature from a column of a sample: categories, several answers, or numbers in bins."""
+"""Infers a feature from a column of a sample, and recognises cells that are no answers, such as dates."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from itertools import pairwise
 
 from encoders.canonical import is_text, parse_decimal, to_nfc
 from encoders.errors import LdpError
 from encoders.explain.nonresponse import OTHER, is_complete
 from encoders.survey.features import SEPARATOR
-from encoders.survey.parse_value import MISSING_TEXT
-from ldp_design.authoring import cell_texts
+from encoders.survey.parse_value import MISSING_TEXT, category_text
 from ldp_design.authoring.toml_edit import format_array, format_decimal, format_values, is_whole_number, quote
 
 MAX_VALUES = 50
@@ -36,11 +36,11 @@ class LeftOut(LdpError):
 def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> list[str]:
     """Return lines of TOML that ask for confirmation, without texts that only one cell contains."""
     counts = count_values(cells)
-    answers = [cell for cell in cells if cell.strip().lower() not in cell_texts.NO_ANSWER]
+    answers = [cell for cell in cells if cell.strip().lower() not in NO_ANSWER]
     choices = choices or find_choices(counts)
     if not "".join(cells).strip():
         raise LeftOut("empty in every row")
-    if why := cell_texts.find_unsuitable(choices or counts):
+    if why := find_unsuitable(choices or counts):
         raise LeftOut(why)
     numbers = [number for cell in answers if (number := parse_number(cell)) is not None]
     if choices:
@@ -100,9 +100,7 @@ def find_choices(counts: Mapping[str, int]) -> list[str]:
     Texts with ";" are lists if several have a choice in common, or if ";" alone is a text. Texts with commas
     or blanks are lists only if each choice is a text too: "Train, tram" may be one choice.
     """
-    texts = {
-        text: count for text, count in counts.items() if text.strip().lower() not in cell_texts.NO_ANSWER
-    }
+    texts = {text: count for text, count in counts.items() if text.strip().lower() not in NO_ANSWER}
     for separator in (SEPARATOR, ",", " "):
         lists = {text: {part.strip() for part in text.split(separator)} - {""} for text in texts}
         lengths = Counter(part for parts in lists.values() for part in parts)
@@ -142,7 +140,7 @@ def _format_missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
 
 
 def _list_missing_words(cells: Sequence[str]) -> list[str]:
-    words = Counter(cell for cell in cells if cell.strip().lower() in cell_texts.NO_ANSWER - {"", "nan"})
+    words = Counter(cell for cell in cells if cell.strip().lower() in NO_ANSWER - {"", "nan"})
     shown = [quote(word) for word, count in words.items() if count > 1] or ["such as NA"]
     comment = f"# {words.total()} cells ({', '.join(shown)}) mean no answer: empty them in files of rows"
     return [comment] if words else []
@@ -155,7 +153,7 @@ def find_spelling_hints(counts: Mapping[str, int]) -> list[str]:
     numbers = list(filter(is_whole_number, counts))
     tests: dict[str, Callable[[str], object]] = {
         'if it means "no answer", leave it out and write missing = "category"': (
-            lambda text: text.strip().lower() in cell_texts.NO_ANSWER | {"none"}
+            lambda text: text.strip().lower() in NO_ANSWER | {"none"}
         ),
         "an application's True and False are the values true and false": _BOOLEAN_TEXTS.__contains__,
         "an application's number is the value without .0": (
@@ -196,17 +194,17 @@ def _explain_mixed_column(cells: Sequence[str]) -> str:
 
 
 def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequence[float]) -> list[str]:
-    if cell_texts.are_serial(numbers):
+    if are_serial(numbers):
         raise LeftOut("a different whole number in each row, such as an identifier")
     counts = Counter(number for number in numbers if math.isfinite(number))
-    codes, doubtful = cell_texts.find_codes(counts)
+    codes, doubtful = find_codes(counts)
     lines = [*_list_missing_words(cells), *_format_codes(counts, codes, doubtful)]
     for code in codes:
         del counts[code]
     texts = [text for text, number in zip(answers, numbers, strict=True) if number in counts]
     found = sorted(counts)
     shared = [number for number in found if counts[number] > 1]
-    if cell_texts.are_codes(found):
+    if are_codes(found):
         raise LeftOut("only codes for missing answers, such as -99 or 999")
     if len(found) < 2:
         raise LeftOut("the same number in every row that has one")
@@ -226,7 +224,7 @@ def _format_codes(
     counts: Mapping[float, int], codes: Sequence[float], doubtful: Sequence[float]
 ) -> Iterator[str]:
     """Yield the line of codes that many cells contain, and comments on other numbers that may be codes."""
-    frequent = [code for code in codes if counts[code] >= cell_texts.MIN_CODE_CELLS]
+    frequent = [code for code in codes if counts[code] >= MIN_CODE_CELLS]
     listed, maybe = (
         format_array("missing_codes", [format_decimal(Decimal(repr(each))) for each in numbers])
         for numbers in (frequent, doubtful)
@@ -276,3 +274,85 @@ def round_outward(low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, int]:
             if last - first <= MAX_BINS:
                 return first * step, last * step, int(last - first)
         power += 1
+
+
+NO_ANSWER = {"", "?", "-", "--", ".", "na", "n/a", "#n/a", "nan", "null"}
+"""Texts in lower case that mean "no answer" among numbers or lists of choices."""
+MIN_CODE_CELLS = 10
+"""A number is called a code only if at least this many cells contain it."""
+
+_LONGEST = 300
+_NUMBER = "numbers with {}: write plain numbers into the sample, such as 1234.5, as applications pass them"
+_UNIT = r"([$€£¥₹%]|usd|eur|gbp|chf|jpy|inr)?"
+_KINDS = {
+    "dates or times, which can identify people: ask for an age group, or a part of the day": (
+        r"([^\W\d]{2,9}\.?,? )?(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
+        r"|(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
+        r"|\d{1,2}(st|nd|rd|th|\.)?[ -][^\W\d]{3,9}\.?,?[ -]\d{2,4}"
+        r"|[^\W\d]{3,9}\.? \d{1,2}(st|nd|rd|th)?,? \d{4})([t, ].*)?|\d{1,2}:\d\d(:\d\d)?([ .,].*)?"
+    ),
+    _NUMBER.format("underscores, digits of another script or hexadecimal digits"): (
+        r"[+-]?\d+(_\d+)+(\.\d*)?|0x[\da-f]+|(?=.*[^\x00-\x7f])[+-]?\d+([.\u066b]\d+)?"
+    ),
+    _NUMBER.format("separators of thousands, decimal commas, currencies or %, or answers joined by commas"): (
+        rf"(?!-?\d+(\.\d+)?$)[-+\u2212]?{_UNIT}\s?[-+\u2212]?\d+([.,'\u2019 \u00a0\u202f]\d+)*\s?{_UNIT}"
+    ),
+}
+"""What most texts of a column are if they match."""
+_ADDRESSES = {
+    "e-mail or web addresses": r".*([^\s@]@[^\s@]+\.\w|https?://|www\.).*",
+    "telephone numbers": r"\+\d[\d ()/.-]{6,}",
+    "network addresses": r"\[?((\d{1,3}\.){3}\d{1,3}|([\da-f]{1,4}:){7}[\da-f]{1,4}|[\da-f:]*::[\da-f:.]*"
+    r"|([\da-f]{2}[:-]){5}[\da-f]{2})\]?(%\w+)?([:/]\d+)?",
+}
+"""What identifies people in a single text."""
+_CODE = re.compile(r"-\d|[789]|-?(6{2,}|7{2,}|8{2,}|9{2,}|9+[5678])")
+
+
+def find_unsuitable(texts: Collection[str]) -> str:
+    """Return why the different texts of a column cannot be answers, as the end of a sentence; or ""."""
+    short = [text.strip()[:_LONGEST].lower() for text in texts]
+    short = [text for text in short if text not in NO_ANSWER]
+    for kind, pattern in _ADDRESSES.items():
+        if any(re.fullmatch(pattern, text, re.DOTALL) for text in short):
+            return f"{kind}, which identify people"
+    matches = {kind: sum(bool(re.fullmatch(each, text)) for text in short) for kind, each in _KINDS.items()}
+    return next((kind for kind, count in matches.items() if 2 * count > len(short)), "")
+
+
+def are_serial(numbers: Sequence[float]) -> bool:
+    """Return whether the numbers of a column, in the order of its rows, look like numbers of people."""
+    if len(numbers) < 10 or len(set(numbers)) < len(numbers) or not all(map(float.is_integer, numbers)):
+        return False
+    is_sorted = len({after > before for before, after in pairwise(numbers)}) == 1
+    return min(numbers) >= 10**8 or (is_sorted and min(numbers) >= 1000)
+
+
+def are_codes(numbers: Collection[float]) -> bool:
+    """Return whether all numbers of a column look like codes for missing answers of two digits or a sign."""
+    return all(not 0 < each < 10 and _CODE.fullmatch(category_text(each) or "") for each in numbers)
+
+
+def find_codes(counts: Mapping[float, int]) -> tuple[list[float], list[float]]:
+    """Return the numbers of a column that are codes for missing answers, and those that may be.
+
+    A code looks like -99, 8 or 999, and its distance from all other numbers is larger than their range. One
+    digit is a code only if it is the only one. `counts` has the cells of each number.
+    """
+    looks = [each for each in sorted(counts) if _CODE.fullmatch(category_text(each) or "")]
+    others = sorted(counts.keys() - looks)
+    if len(others) < 2:
+        return [], []
+
+    def distance(number: float) -> float:
+        return min(abs(number - each) for each in others)
+
+    spacing = max(after - before for before, after in pairwise(others))
+    for each in sorted(looks, key=distance):
+        if distance(each) <= spacing and not each < 0 <= min(others):
+            others.append(each)
+    outside = [each for each in looks if each not in others]
+    codes = [each for each in outside if distance(each) > max(others) - min(others)]
+    digits = [each for each in codes if 0 < each < 10]
+    codes = [each for each in codes if each not in digits or len(digits) == 1]
+    return codes, [each for each in outside if each not in codes and counts[each] >= MIN_CODE_CELLS]

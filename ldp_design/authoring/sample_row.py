@@ -1,4 +1,4 @@
-"""Draws or reads the row of a preview, and compares the mechanisms for a number."""
+"""Reads a sample, draws or reads the row of a preview, and compares the mechanisms for a number."""
 
 from __future__ import annotations
 

@@ -110,10 +110,7 @@ class RemedyFacts:
 def describe_size(
     size: Size, is_comparison: bool = False, command: str = "", *, by_epsilon: bool = False
 ) -> SizeFacts:
-    """Return the facts about a size, for the texts; `command` computes it.
-
-    `is_comparison` is true for the first of several sizes, and `by_epsilon` if their epsilons differ.
-    """
+    """Return the facts about a size for the texts; `is_comparison` for the first of several sizes."""
     survey, label = size.survey, size.plan.label
     features = [each for each in size.features if each.kind != "table"]
     widest = max(features, key=lambda each: each.share, default=size.margins[0]).class_margins

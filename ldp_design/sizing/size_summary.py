@@ -103,7 +103,6 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> SimpleNamespace:
 
 
 def list_table_costs(size: Size) -> list[Statement]:
-    """Return what each table costs."""
     return [
         TEXTS.find(
             "tables.cost",
@@ -189,10 +188,7 @@ def build_relay_table(relay: RelaySize) -> list[list[Cell]]:
 
 
 def build_series_table(rows: Sequence[SeriesMargins], planned: int = 0) -> list[list[Cell]]:
-    """Return the head and the rows of a table of margins in a survey with waves.
-
-    With `planned`, a number of waves, the rows are series of other waves or people; all have the same length.
-    """
+    """Return the head and rows of margins with waves; with `planned`, rows are series of other numbers."""
     names = ["people", "waves"] * bool(planned) + ["level", "change", "detectable", "slope"]
     head = TEXTS.find("cells.series-changed" if planned else "cells.series")
     cells: list[list[Cell]] = [[head, *(TEXTS.find(f"cells.{name}") for name in names)]]

@@ -59,7 +59,6 @@ class ExpectedMargins:
 
     @property
     def features(self) -> list[Margin]:
-        """The margins of the features and the tables."""
         return features_of(self.margins)
 
     @property

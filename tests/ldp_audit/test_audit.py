@@ -13,7 +13,7 @@ from encoders.mechanisms.base import MechanismParameters
 from encoders.survey import Plan, read_survey
 from ldp_audit import AuditResult, PublicClient, audit
 from ldp_audit.audit import collect_reports
-from ldp_audit.outcomes import compute_exact
+from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.render import render_text
 from ldp_audit.result import measure_leak

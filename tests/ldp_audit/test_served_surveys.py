@@ -6,7 +6,7 @@ import pytest
 
 import ldp_audit.messages
 from encoders.errors import LdpError
-from ldp_audit.messages import describe_served_surveys
+from ldp_audit.cli import describe_served_surveys
 from ldp_client import Response, TransportError
 
 URL = "http://127.0.0.1:9/v1/surveys/nope"

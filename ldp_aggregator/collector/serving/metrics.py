@@ -1,8 +1,4 @@
-"""Prometheus metrics of the collector.
-
-Prometheus keeps their history. So they distinguish surveys, but not questions or answers, and sizes are in
-whole MiB.
-"""
+"""Prometheus metrics of the collector, by survey, not by question or answer: Prometheus keeps a history."""
 
 from __future__ import annotations
 

@@ -188,7 +188,10 @@ _SILO_SOURCES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PooledMoments(ClassMoments):
-    """Raw estimates of the moments of one number, per class; sources are those of silos, then of others."""
+    """Raw estimates of the moments of one number, per class; sources are those of silos, then of others.
+
+    All moments have the same weights, so errors that a sum and its share have in common cancel.
+    """
 
     silos: SoftMoments
     others: ClassMoments

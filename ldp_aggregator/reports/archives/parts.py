@@ -154,10 +154,7 @@ def _read_blocks(
 
 
 def _find_distinct(blocks: Iterable[tuple[int, Records]]) -> tuple[dict[int, Records], int]:
-    """Return the first report of every id by question, and how many reports reused the id of another one.
-
-    At any time the distinct records are in memory, and at most `BUFFER_BYTES` more.
-    """
+    """Return the first report of every id by question, and how many reports reused the id of another one."""
     pieces: dict[int, list[Records]] = {}
     unmerged_bytes = reused = 0
     for question, records in blocks:

@@ -79,6 +79,15 @@ class PooledPrior:
     """The number of people, if the same people answered all questions; else 0."""
 
     @property
+    def covariance(self) -> FloatArray:
+        """The covariance of `estimate`. Shape (k, k)."""
+        shares, between = self.estimate.value, self.between
+        found = between.constant + between.linear * np.add.outer(shares, shares)
+        found -= between.product * np.outer(shares, shares)
+        np.fill_diagonal(found, self.estimate.stderr**2)
+        return found
+
+    @property
     def known(self) -> bool:
         return bool(np.isfinite(self.estimate.stderr).all())
 

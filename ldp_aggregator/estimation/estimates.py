@@ -258,15 +258,18 @@ def to_covariance(
         If the survey does not ask for shares of that name, for example of a number.
     """
     _, raw = _estimate_raw(snapshot.select() if isinstance(snapshot, Snapshot) else snapshot, silos)
-    if name and name == snapshot.plan.label.name:
-        return raw.prior.covariance
-    shares = raw.feature_estimates if by_class else raw.share_estimates
+    label, shares = snapshot.plan.label.name, raw.feature_estimates if by_class else raw.share_estimates
+    if name and name == label:
+        return raw.prior.covariance if raw.prior.known else np.full((raw.k, raw.k), np.inf)
     estimates = {each.name: shares[index] for index, each in enumerate(snapshot.plan.features)}
     tables = {" x ".join(each.name for each in table.asked_features): table for table in raw.tables}
     estimate = (estimates | tables).get(name)
-    if estimate is None or isinstance(estimate, ClassMoments):
-        known = [*(each for each in estimates if not isinstance(estimates[each], ClassMoments)), *tables]
-        raise EstimationError(f"{name}: there are no estimated shares; choose one of {', '.join(known)}")
+    if not estimate or isinstance(estimate, ClassMoments):
+        asked = [
+            each for each in estimates if estimates[each] and not isinstance(estimates[each], ClassMoments)
+        ]
+        known = ", ".join(filter(None, [*asked, *tables, label]))
+        raise EstimationError(f"{name}: there are no estimated shares; choose one of {known}")
     size = len(estimate.raw)
     if not estimate.n:
         return np.full((size, size), np.inf)

@@ -133,9 +133,9 @@ def test_the_diagonal_of_a_covariance_has_the_squares_of_the_standard_errors():
         np.testing.assert_allclose(np.sqrt(np.diag(found)), stderr, rtol=1e-9)
         np.testing.assert_allclose(found, found.T)
         assert (np.linalg.eigvalsh(found) > -1e-12).all()
-    for name, each in shares.items():
+    for name in ("cups: small", "cups: large"):
         found = np.sqrt(np.diag(to_covariance(snapshot, name, by_class=True)))
-        np.testing.assert_allclose(found, each.frequencies.stderr.ravel(), rtol=1e-9)
+        np.testing.assert_allclose(found, shares[name].frequencies.stderr.ravel(), rtol=1e-9)
 
 
 PAIRS = list(itertools.combinations(range(4), 2))

@@ -10,13 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.statements.model import find_notices
-from ldp_aggregator.views.data_frame import build_frame
+from ldp_aggregator.views.data_frame import build_crosstab, build_frame
 from ldp_aggregator.views.model_card import ModelDescription, describe_model
+from ldp_aggregator.views.plot import plot_estimates
 from ldp_aggregator.views.series_sections import build_full_table
 from ldp_aggregator.wording.statement import Statement
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 class DescribedModel(BaseEstimator):
@@ -51,6 +53,63 @@ class DescribedModel(BaseEstimator):
                 "for one"
             )
         return build_frame(build_full_table(self.results_))
+
+    def plot(self, name: str, *, by: str = "", figure: Figure | None = None) -> Figure:
+        """Draw the estimates of one name as bars with their intervals, as the results page shows them.
+
+        The strong line is the individual 95% interval, the faint one the simultaneous interval; see Read the
+        estimates in docs/analysing.md. Shares are on an axis from 0%, numbers in their own unit.
+
+        Parameters
+        ----------
+        name : str
+            A feature, the label, or the features of a table, as in ``"age x smokes"``.
+        by : {"", "class", "wave"}
+            Whether to draw all people, each class of the label, or each wave with its trend.
+        figure : matplotlib.figure.Figure, optional
+            The empty figure to draw in, for example ``plt.figure()``; by default a new one. Its size is set.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Its `savefig` writes it to a file.
+
+        Raises
+        ------
+        ResultsError
+            If the results have no such estimates; the message lists the names.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        check_is_fitted(self, "results_")
+        return plot_estimates(self.results_, name, by, figure)
+
+    def crosstab(self, *features: str, normalize: str = "all") -> pd.DataFrame:
+        """Return the consistent estimates of a table of the survey, as :func:`pandas.crosstab` does.
+
+        Parameters
+        ----------
+        *features : str
+            In the order of the table: rows are the values of the first. If the table contains the label, its
+            classes are the last level of the columns.
+        normalize : {"all", "index", "columns"}
+            Whether all cells add up to 1, as P(row, column), each row, as P(column | row), or each column, as
+            P(row | column).
+
+        Returns
+        -------
+        (rows, columns) pandas.DataFrame
+            Shares from 0 to 1; NaN where unknown. :meth:`to_frame` has their intervals.
+
+        Raises
+        ------
+        ResultsError
+            If the survey has no such table, or for another `normalize`.
+        MissingExtraError
+            If pandas is not installed.
+        """
+        check_is_fitted(self, "results_")
+        return build_crosstab(self.results_.estimates.tables, features, normalize)
 
     @property
     def notices(self) -> list[Statement]:

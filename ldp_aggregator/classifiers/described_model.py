@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ldp_aggregator.results import Results
-from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.views.data_frame import build_crosstab, build_frame
 from ldp_aggregator.views.model_card import ModelDescription, describe_model
@@ -47,11 +46,6 @@ class DescribedModel(BaseEstimator):
         of a curator.
         """
         check_is_fitted(self, "results_")
-        if not self.results_.has_estimates:
-            raise ModelError(
-                f"a {self.results_.classifier.kind} model has no table of estimates: train with --learner nb "
-                "for one"
-            )
         return build_frame(build_full_table(self.results_))
 
     def plot(self, name: str, *, by: str = "", figure: Figure | None = None) -> Figure:

@@ -51,8 +51,7 @@ class DescribedModel(BaseEstimator):
     def plot(self, name: str, *, by: str = "", figure: Figure | None = None) -> Figure:
         """Draw the estimates of one name as bars with their intervals, as the results page shows them.
 
-        The strong line is the individual 95% interval, the faint one the simultaneous interval; see Read the
-        estimates in docs/analysing.md. Shares are on an axis from 0%, numbers in their own unit.
+        Strong lines are individual 95% intervals, faint ones simultaneous. Numbers have their own unit.
 
         Parameters
         ----------
@@ -61,19 +60,12 @@ class DescribedModel(BaseEstimator):
         by : {"", "class", "wave"}
             Whether to draw all people, each class of the label, or each wave with its trend.
         figure : matplotlib.figure.Figure, optional
-            The empty figure to draw in, for example ``plt.figure()``; by default a new one. Its size is set.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Its `savefig` writes it to a file.
+            The empty figure to draw in, such as ``plt.figure()``; by default a new one. Its size is set.
 
         Raises
         ------
-        ResultsError
-            If the results have no such estimates; the message lists the names.
-        MissingExtraError
-            If matplotlib is not installed.
+        ResultsError, MissingExtraError
+            If there are no such estimates; if matplotlib is not installed.
         """
         check_is_fitted(self, "results_")
         return plot_estimates(self.results_, name, by, figure)
@@ -84,11 +76,10 @@ class DescribedModel(BaseEstimator):
         Parameters
         ----------
         *features : str
-            In the order of the table: rows are the values of the first. If the table contains the label, its
-            classes are the last level of the columns.
+            In the order of the table. Rows are the values of the first; columns those of the others and, if
+            the table contains the label, the classes.
         normalize : {"all", "index", "columns"}
-            Whether all cells add up to 1, as P(row, column), each row, as P(column | row), or each column, as
-            P(row | column).
+            Whether all cells add up to 1, as P(row, column); each row, as P(column | row); or each column.
 
         Returns
         -------
@@ -97,10 +88,8 @@ class DescribedModel(BaseEstimator):
 
         Raises
         ------
-        ResultsError
-            If the survey has no such table, or for another `normalize`.
-        MissingExtraError
-            If pandas is not installed.
+        ResultsError, MissingExtraError
+            If the survey has no such table; if pandas is not installed.
         """
         check_is_fitted(self, "results_")
         return build_crosstab(self.results_.estimates.tables, features, normalize)

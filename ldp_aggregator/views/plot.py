@@ -23,34 +23,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FIGURE = LateImport("matplotlib.figure:Figure", "plot", "plot")
-_WIDTH, _ROW, _PANEL = 8.5, 0.3, 0.75
-"""In inches: the figure's width, the height of a row, and what a panel needs besides its rows."""
+_WIDTH_INCHES, _ROW_INCHES, _PANEL_INCHES = 8.5, 0.3, 0.75
 _LINE = 120
 _TEXT: dict[str, Any] = {"fontsize": 9, "parse_math": False}
 """Names may contain dollar signs, between which matplotlib would read formulas."""
 
 
 class _Panel(NamedTuple):
-    """Rows that share an axis."""
+    """Rows that share an axis, each with its name; a name alone is a heading."""
 
     title: str
     ticks: tuple[str, str, str]
     rows: list[tuple[str, EstimateCells | None]]
-    """Each with its name; a name alone is a heading."""
 
 
 def plot_estimates(results: Results, name: str, by: str = "", figure: Figure | None = None) -> Figure:
-    """Draw the bars and intervals that the results page shows of one name.
-
-    `by` is "class" or "wave", or empty for all people. Raises ResultsError if there are no such estimates,
-    and MissingExtraError if matplotlib is not installed.
-    """
+    """Draw the bars and intervals that the results page shows of one name; see `DescribedModel.plot`."""
     tables = _find_tables(results, name, by)
     if figure is None:
         figure = _FIGURE.load()()
     panels = [panel for table in tables for panel in _list_panels(table)]
-    heights = [_PANEL + _ROW * len(panel.rows) for panel in panels]
-    figure.set_size_inches(_WIDTH, sum(heights) + 2 * _PANEL)
+    heights = [_PANEL_INCHES + _ROW_INCHES * len(panel.rows) for panel in panels]
+    figure.set_size_inches(_WIDTH_INCHES, sum(heights) + 2 * _PANEL_INCHES)
     figure.set_layout_engine("constrained")
     figure.suptitle(name, x=0.01, ha="left", fontweight="bold", parse_math=False)
     axes = figure.subplots(len(panels), squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
@@ -83,11 +77,9 @@ def _find_tables(results: Results, name: str, by: str) -> list[EstimateTable]:
 def _list_drawn(section: Section | None) -> dict[str, list[EstimateTable]]:
     """Return the tables with bars of each part of a section, by the feature's name."""
     found: dict[str, list[EstimateTable]] = {}
-    for part in section.parts if section else ():
-        if isinstance(part, Section):
-            for table in part.parts:
-                if isinstance(table, EstimateTable):
-                    found.setdefault(table.name, []).append(table)
+    parts = [each for each in section.parts if isinstance(each, Section)] if section else []
+    for table in (table for part in parts for table in part.parts if isinstance(table, EstimateTable)):
+        found.setdefault(table.name, []).append(table)
     return found
 
 

@@ -10,6 +10,7 @@ tests/test_surface.py checks both. A part whose program is missing (Node, a JDK)
 from __future__ import annotations
 
 import enum
+import fcntl
 import importlib
 import inspect
 import json
@@ -159,7 +160,10 @@ def list_javascript() -> Iterator[str]:
 
 def list_java() -> Iterator[str]:
     javap, folder = _require("javap"), ROOT / "clients" / "java"
-    _run(_require("make"), "--silent", "-C", folder, "build/classes")
+    _require("javac")
+    with (folder / "Makefile").open() as locked:  # as tests/support/java.py
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        _run(_require("make"), "--silent", "-C", folder, "build/classes")
     packages = ["", "/client", "/client/journal", "/survey", "/relay", "/explain", "/testing"]
     paths = (path for each in packages for path in (folder / f"build/classes/ldpbayes{each}").glob("*.class"))
     kind = ""

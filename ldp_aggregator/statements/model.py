@@ -97,7 +97,8 @@ def explain_mechanisms(names: Iterable[str]) -> list[Statement]:
 
 
 def find_citation(results: Results) -> list[Statement]:
-    plan, curator = results.plan, results.privacy.curator
+    plan, privacy, curator = results.plan, results.privacy, results.privacy.curator
+    is_simulated = privacy.simulated or any(each.simulated for each in privacy.silos)
     return TEXTS.section(
         "citation",
         survey=plan.id,
@@ -107,6 +108,12 @@ def find_citation(results: Results) -> list[Statement]:
         classes=results.has_label,
         sent=count_sent(results.estimates),
         curator=describe_promise(curator) if curator else None,
+        # whether there is a table of estimates, of true reports
+        table=results.has_estimates and not (results.is_validation or is_simulated),
+        silo_epsilon=Names(dict.fromkeys(each.epsilon for each in privacy.silos)),
+        mechanisms=Names(dict.fromkeys(each.mechanism.name for each in plan.questions)),
+        estimator=results.estimates.estimator,
+        software=f"ldp-bayes {results.build}" if results.build else "ldp-bayes",
         # the build that computed the results, if it is known
         build=results.build,
     )

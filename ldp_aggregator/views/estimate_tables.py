@@ -15,7 +15,7 @@ from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
-from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis, draw_mark
+from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import COMPARISONS, DEVIATION, EstimateRow, group_by_feature
 from ldp_aggregator.wording.language import LANGUAGE
@@ -310,7 +310,8 @@ def _build_row(
         )
     return EstimateCells(
         name=name,
-        chart=draw_mark(scale.axis, mark),
+        axis=scale.axis,
+        mark=mark,
         estimate=scale.write(estimate) if known else write_unknown(),
         interval=format_interval(single, scale.write),
         simultaneous=format_interval(simultaneous, scale.write),

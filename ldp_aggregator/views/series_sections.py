@@ -13,6 +13,7 @@ from ldp_aggregator.estimation.figures import MEAN
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR
 from ldp_aggregator.render.document import Note, PlainTable, Section
 from ldp_aggregator.results import Results
+from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.series.course import Course, find_standing
 from ldp_aggregator.series.series import POOLED, Series
 from ldp_aggregator.snapshot import ALL_WAVES
@@ -57,6 +58,9 @@ def find_wave(results: Results) -> list[Statement]:
 
 
 def build_full_table(results: Results) -> list[EstimateRow]:
+    if not results.has_estimates:
+        kind = results.classifier.kind
+        raise ModelError(f"a {kind} model has no table of estimates: train with --learner nb for one")
     rows, series = build_table(results.estimates, results.plan), results.series
     of_waves = (row for each in series.courses for row in list_rows(each, series)) if series else ()
     return [*rows, *of_waves]

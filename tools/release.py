@@ -115,8 +115,8 @@ def write_sboms(source: Path, output: Path) -> None:
     python = output / "ldp-bayes-python.cdx.json"
     cyclonedx = Path(sys.executable).with_name("cyclonedx-py")
     run(cyclonedx, "requirements", *options, "-o", python, "deploy/requirements.lock", folder=source)
-    options = ("--package-lock-only", "--omit", "dev", "--sbom-type", "library", "--sbom-format", "cyclonedx")
-    npm = json.loads(run("npm", "sbom", *options, folder=source / "clients/javascript"))
+    wanted = ("--package-lock-only", "--omit", "dev", "--sbom-type", "library", "--sbom-format", "cyclonedx")
+    npm = json.loads(run("npm", "sbom", *wanted, folder=source / "clients/javascript"))
     del npm["serialNumber"], npm["metadata"]["timestamp"]  # differ in each run
     (output / "ldp-bayes-npm.cdx.json").write_text(json.dumps(npm, indent=2) + "\n", "utf-8")
 

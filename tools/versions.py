@@ -64,11 +64,11 @@ def serve_index(folder: Path) -> Iterator[str]:
     server.shutdown()
 
 
-def run(*command: object, folder: Path, home: Path | None = None, **variables: str) -> None:
+def run(*command: object, folder: Path, home: Path | None = None) -> None:
     """Run a command in a folder, its home by default; raise OSError with the last lines if it fails."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("LDP_", "PYTHON"))}
-    environment = clean | {"PATH": path, "HOME": str(home or folder)} | variables
+    environment = clean | {"PATH": path, "HOME": str(home or folder)}
     words = list(map(str, command))
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -94,11 +94,10 @@ class Versions:
             print(f"failed  {name}: {error}", flush=True)
 
     def _install(self, environment: Path, *words: object) -> None:
-        cache = {"UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR", str(self._folder / "cache"))}
         if not environment.exists():
-            run("uv", "venv", "-q", "-p", sys.executable, environment, folder=self._folder, **cache)
+            run("uv", "venv", "-q", "-p", sys.executable, environment, folder=self._folder)
         options = ("-q", "--python", environment / "bin" / "python", "--extra-index-url", self._index)
-        run("uv", "pip", "install", *options, *words, folder=self._folder, **cache)
+        run("uv", "pip", "install", *options, *words, folder=self._folder)
 
     def _one_extra(self, extra: str) -> None:
         environment = self._folder / (extra or "base")

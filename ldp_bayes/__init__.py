@@ -21,8 +21,8 @@ def require_first_encoders() -> None:
     own = os.path.join(os.path.dirname(os.path.dirname(__file__)), "encoders")
     if os.path.dirname(found) != own:
         sys.exit(
-            f"Error: another package named 'encoders' hides a part of ldp-bayes: {found}. Rename it, take its "
-            "folder off PYTHONPATH, or install ldp-bayes in a separate virtual environment"
+            f"Error: another package named 'encoders' hides a part of ldp-bayes: {found}. Rename it, take "
+            "its folder off PYTHONPATH, or install ldp-bayes in a separate virtual environment"
         )
 
 

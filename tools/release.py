@@ -4,7 +4,7 @@
 
 Writes the wheel, the sdist, the npm package, the jar, a Maven repository, SBOMs (CycloneDX), the notes from
 CHANGELOG.md, and SHA256SUMS. Nothing is uploaded. `--tag` also makes the tag of the version, unless it exists
-for this commit. Needs git, npm and a JDK, and hatchling, twine and cyclonedx-bom, which `make release` installs.
+for this commit. Needs git, npm and a JDK, and what `make release` installs: hatchling, twine, cyclonedx-bom.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[1]
 NEVER_SET = "ldp-bayes.example"
 """The host of the project's addresses until the owner sets them."""
+REPEATED = {
+    "clients/javascript/package.json": r'"version": "(.+)"',
+    "clients/javascript/package-lock.json": r'"version": "(.+)"',
+    "deploy/Dockerfile": r"image\.version=(\S+)",
+    "CITATION.cff": r"\nversion: (\S+)",
+}
+"""The files that repeat the version, with its place."""
 
 
 class ReleaseError(Exception):
@@ -47,12 +54,16 @@ def run(*command: object, folder: Path = ROOT, **variables: str) -> str:
 
 
 def read_version(root: Path) -> str:
-    """Return the version of the packages, which `encoders/__init__.py` states; all others follow it."""
-    found = re.search(
-        r'^__version__ = "(.+)"$', (root / "encoders/__init__.py").read_text("utf-8"), re.MULTILINE
-    )
+    """Return the version of the packages, which `encoders/__init__.py` states."""
+    found = re.search(r'__version__ = "(.+)"', (root / "encoders/__init__.py").read_text("utf-8"))
     assert found
     return found[1]
+
+
+def find_other_versions(root: Path, version: str) -> list[str]:
+    """Return the files that repeat another version; the Java client reads it from `encoders`."""
+    found = {file: re.search(stated, (root / file).read_text("utf-8")) for file, stated in REPEATED.items()}
+    return [file for file, stated in found.items() if not stated or stated[1] != version]
 
 
 def read_notes(changelog: str, version: str) -> str:
@@ -68,10 +79,8 @@ def check(root: Path, version: str) -> str:
     """Return the notes of a version if `root` is ready for its release."""
     if (stated := read_version(root)) != version:
         raise ReleaseError(f"encoders/__init__.py: __version__ is {stated}, not {version}")
-    for name in ("package.json", "package-lock.json"):
-        found = json.loads((root / "clients/javascript" / name).read_bytes())["version"]
-        if found != version:
-            raise ReleaseError(f"clients/javascript/{name}: version is {found}, not {version}")
+    if others := find_other_versions(root, version):
+        raise ReleaseError(f"set the version to {version} in {', '.join(others)}")
     notes = read_notes((root / "CHANGELOG.md").read_text("utf-8"), version)
     if changed := run("git", "status", "--porcelain", "--", ".", ":!tests/earlier_builds", folder=root):
         raise ReleaseError(f"commit these files first, or delete them:\n{changed}")
@@ -106,8 +115,8 @@ def write_sboms(source: Path, output: Path) -> None:
     python = output / "ldp-bayes-python.cdx.json"
     cyclonedx = Path(sys.executable).with_name("cyclonedx-py")
     run(cyclonedx, "requirements", *options, "-o", python, "deploy/requirements.lock", folder=source)
-    options = ("--package-lock-only", "--omit", "dev", "--sbom-type", "library", "--sbom-format", "cyclonedx")
-    npm = json.loads(run("npm", "sbom", *options, folder=source / "clients/javascript"))
+    wanted = ("--package-lock-only", "--omit", "dev", "--sbom-type", "library", "--sbom-format", "cyclonedx")
+    npm = json.loads(run("npm", "sbom", *wanted, folder=source / "clients/javascript"))
     del npm["serialNumber"], npm["metadata"]["timestamp"]  # differ in each run
     (output / "ldp-bayes-npm.cdx.json").write_text(json.dumps(npm, indent=2) + "\n", "utf-8")
 

@@ -43,8 +43,7 @@ from ldp_audit.audit import WHOLE_REQUESTS, collect_reports
 from ldp_audit.blackbox import ALPHA
 from ldp_audit.curator_audit import AUDITED, audit_trainings
 from ldp_audit.device import Reporter
-from ldp_audit.exact_epsilon import compute_exact
-from ldp_audit.outcomes import LEAST_TRIALS
+from ldp_audit.outcomes import LEAST_TRIALS, compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.result import format_p_value, measure_leak
 from ldp_audit.series_audit import check_series

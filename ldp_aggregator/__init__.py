@@ -51,5 +51,5 @@ __getattr__, __dir__ = late_names(
         "save_results": "results_file",
         "to_sklearn": "classifiers",
     },
-    extra="train",
+    extra="analyst",
 )

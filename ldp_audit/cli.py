@@ -19,14 +19,13 @@ from encoders.survey.any_survey import SILO_PLANS, read_survey_file
 from encoders.survey.compiled_plan import CENTRAL, SILO
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.amounts import Count, amount_parser
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import INPUT_FILE, Count, OutputFile, amount_parser, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option, version_option
 from ldp_audit.audit import audit, list_stages
+from ldp_audit.messages import describe_served_surveys
 from ldp_audit.outcomes import LEAST_TRIALS, format_leaks
 from ldp_audit.render import render_html, render_text
 from ldp_audit.result import AuditResult
-from ldp_audit.served_surveys import describe_served_surveys
 from ldp_audit.silo_audit import audit_silo, count_stages
 from ldp_client import load_plan
 

@@ -13,7 +13,7 @@ from ldp_aggregator.render.document import PlainTable
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
-from ldp_audit.exact_epsilon import ExactResult
+from ldp_audit.outcomes import ExactResult
 from ldp_audit.result import TEXTS, TIMING, AuditResult, BlackBoxResult, Check
 
 _TEXT_WIDTH = 110

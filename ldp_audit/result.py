@@ -12,8 +12,8 @@ from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
 from ldp_aggregator.wording.statement import Texts
 from ldp_audit.blackbox import Leak, compare
-from ldp_audit.exact_epsilon import ExactResult
 from ldp_audit.messages import MessagesByPerson
+from ldp_audit.outcomes import ExactResult
 
 TEXTS = Texts("ldp_audit")
 HOMOGENEITY = "homogeneity"

@@ -15,7 +15,7 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from encoders.errors import Reason
 from encoders.problem import Problem
-from encoders.sender_address import Address, find_sender
+from encoders.proxies import Address, find_sender
 from encoders.survey.invitation import hash_token
 from encoders.survey.relay import CODE_BYTES
 from encoders.survey.sealing import SealError, column_bytes, outer_bytes

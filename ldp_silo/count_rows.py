@@ -14,15 +14,8 @@ from types import MappingProxyType
 from encoders.canonical import normalise_person
 from encoders.errors import RowError
 from encoders.mechanisms.counted_table import soft_parts
+from encoders.survey import row_cells
 from encoders.survey.features import Feature, NumericFeature
-from encoders.survey.row_cells import (
-    ALL_DROPPED,
-    describe_dropped,
-    describe_outside,
-    is_missing_code,
-    read_boolean,
-    set_missing_codes,
-)
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.column_counts import ColumnCounts, UnfitTextError
 from ldp_silo.rows_file import Chunk, FileDigest, RowsFile
@@ -64,12 +57,12 @@ def count_rows(
         table.add(chunk)
     if not table.rows:
         empty = "has no rows, so nothing was counted: give a file with rows"
-        raise RowError(file.name, ALL_DROPPED if table.dropped else empty)
+        raise RowError(file.name, row_cells.ALL_DROPPED if table.dropped else empty)
     digest, counts = file.finish(), table.finish()
     clipped = [pair for pair in zip(plan.features, table.columns, strict=True) if pair[1].outside]
-    notes = [describe_outside(each, column.outside, table.rows) for each, column in clipped]
+    notes = [row_cells.describe_outside(each, column.outside, table.rows) for each, column in clipped]
     if table.dropped:
-        notes.append(describe_dropped(table.dropped, table.rows + table.dropped))
+        notes.append(row_cells.describe_dropped(table.dropped, table.rows + table.dropped))
     names = tuple(each.name for each, _ in clipped)
     return CountedRows(counts, table.rows, digest, table.persons, names, tuple(notes))
 
@@ -89,7 +82,7 @@ class _RowCounter:
 
     def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None, codes: MissingCodes) -> None:
         self._plan, self._file = plan, file
-        entries = set_missing_codes(plan.entries, codes)
+        entries = row_cells.set_missing_codes(plan.entries, codes)
         self._coded = [(file.find_column(each.name), each) for each in entries if each.missing_codes]
         self._label_places = [file.find_column(name) for name in plan.label.names]
         self._places = [file.find_column(feature.row_name) for feature in plan.features]
@@ -137,7 +130,7 @@ class _RowCounter:
         """Empty the cells with missing codes; return False if a feature has no category for them."""
         for index, entry in self._coded:
             with suppress(RowError):  # counting names the row of a cell that is no number
-                if is_missing_code(entry, entry.from_text(row[index])):
+                if row_cells.is_missing_code(entry, entry.from_text(row[index])):
                     if entry.missing == "error":
                         return False
                     row[index] = ""
@@ -146,7 +139,7 @@ class _RowCounter:
     def _code_label(self, chunk: Chunk, index: int, text: str) -> int:
         label = self._plan.label
         try:
-            return label.code(read_boolean(text, label.values))
+            return label.code(row_cells.read_boolean(text, label.values))
         except RowError as error:
             row = chunk.find_row(index, text)
             raise RowError(label.name, f"row {row}: {error.why}") from None

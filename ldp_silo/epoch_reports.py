@@ -21,7 +21,7 @@ from ldp_client.options import parse_seconds
 from ldp_client.receipt import Receipt, State
 from ldp_silo.count_rows import CountedRows, MissingCodes, count_rows, find_rows
 from ldp_silo.ledger_checks import RepeatedPersonsError, require_same_file
-from ldp_silo.message import draw_message_id, make_message
+from ldp_silo.message_preview import draw_message_id, make_message
 from ldp_silo.rows_file import KEY_BYTES, RowsFile, hash_file, open_rows
 from ldp_silo.sending import EXPLANATIONS, send_message
 from ldp_silo.silo_journal import SiloJournal

@@ -10,13 +10,7 @@ import time
 from collections.abc import Callable
 
 from encoders.errors import Reason
-from ldp_client.collector_response import (
-    concerns_collector,
-    describe_response,
-    explain_failure,
-    is_survey_closed,
-    parse_outcome,
-)
+from ldp_client import collector_response
 from ldp_client.debug_log import is_debugging, log_report
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.receipt import State
@@ -52,7 +46,7 @@ def send_message(
         failures += 1
         requested = limit_retry_after(response.retry_after if response else None)
         pause = max(requested, min(draw_backoff(failures), MAX_BACKOFF_SECONDS))
-        is_pointless = response is not None and not concerns_collector(response)
+        is_pointless = response is not None and not collector_response.concerns_collector(response)
         if is_pointless or time.monotonic() + pause > end:
             return reason, why
         show(f"{why}; next attempt in {pause:.1f} s")
@@ -66,13 +60,13 @@ def _attempt(journal: SiloJournal, epoch: Epoch, transport: Transport) -> tuple[
     url = f"{known.url}/reports"
     response = post_report(transport, known.identity, url, known.message, ATTEMPT_SECONDS)
     if response and is_debugging():
-        log_report(known.identity, describe_response(response))
-    outcome = parse_outcome(response) if response else None
-    if response and is_survey_closed(response):
+        log_report(known.identity, collector_response.describe_response(response))
+    outcome = collector_response.parse_outcome(response) if response else None
+    if response and collector_response.is_survey_closed(response):
         if journal.record_epoch_closed(known, time.time()):
             return "", "", response
         return CLOSED_ONCE, EXPLANATIONS[CLOSED_ONCE], response
     if outcome is None:
-        return *explain_failure(response), response
+        return *collector_response.explain_failure(response), response
     journal.record_epoch_outcome(known, *outcome)
     return "", "", response

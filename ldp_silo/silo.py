@@ -19,8 +19,7 @@ from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
 from ldp_silo.count_rows import NO_CODES, MissingCodes
 from ldp_silo.epoch_reports import EpochReports, SiloSurveyBinding
-from ldp_silo.message import make_message
-from ldp_silo.message_preview import SiloPreview
+from ldp_silo.message_preview import SiloPreview, make_message
 from ldp_silo.silo_journal import SiloJournal
 from ldp_silo.silo_ledger import Epoch
 

@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "ldp_central": {"encoders", "reduction", "ldp_aggregator", "ldp_central"},
     "ldp_design": {"encoders", "reduction", "ldp_aggregator", "ldp_central", "ldp_design"},
     "ldp_audit": {"encoders", "ldp_client", "ldp_silo", "ldp_aggregator", "ldp_central", "ldp_audit"},
+    "ldp_bayes": {"encoders", "ldp_client", "ldp_design", "ldp_bayes"},
 }
 ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
 WITHOUT_EXTRAS = (*ON_THE_DEVICE, "ldp_silo")
@@ -50,16 +51,14 @@ LAYERS = {
             "file_kind",
             "installation",
             "key_file",
-            "open_files",
             "problem",
             "progress",
-            "proxy_refusals",
+            "proxies",
             "randomness",
             "report",
             "rows_csv",
-            "sender_address",
+            "server_sockets",
             "shuffling",
-            "socket_activation",
         },
         {"composition", "exact_samplers", "probability_tables"},
         {"table_design"},
@@ -103,7 +102,6 @@ LAYERS = {
         {"classifiers", "training_sources"},
         {"collector"},
         {"__init__", "deletion", "migrate"},
-        {"backup"},
         {"cli"},
     ],
     "ldp_relay": [
@@ -346,7 +344,7 @@ def test_the_device_needs_only_the_standard_library_and_msgpack():
 
 FOR_SILOS = (
     "encoders.exact_samplers",
-    "encoders.mechanisms.count_table",
+    "encoders.mechanisms.counted_table",
     "encoders.mechanisms.counted_table",
     "encoders.rows_csv",
     "encoders.survey.any_survey",
@@ -380,11 +378,10 @@ PLAN_FILES = "encoders.survey.plan_files"
     "module",
     [
         "encoders.explain.nonresponse",
-        "encoders.open_files",
+        "encoders.server_sockets",
         "encoders.problem",
         "encoders.progress",
-        "encoders.proxy_refusals",
-        "encoders.sender_address",
+        "encoders.proxies",
         *FOR_SILOS,
     ],
 )

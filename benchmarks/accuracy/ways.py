@@ -29,7 +29,7 @@ from ldp_aggregator.classifiers.infer_survey import infer_survey
 from ldp_aggregator.classifiers.prediction_quality import measure_predictions
 from ldp_aggregator.estimation.discrete.frequencies import replace_negatives
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.rows.csv_rows import TableError, read_text_columns
+from ldp_aggregator.rows.table_input import TableError, read_text_columns
 from ldp_design.simulation.experiment import (
     EncodedRows,
     LabelledTable,

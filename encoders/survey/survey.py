@@ -9,16 +9,23 @@ from decimal import Decimal
 
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.errors import SurveyError
+from encoders.survey.auto_questions import CrossTable
 from encoders.survey.compiled_plan import LOCAL, REFUSALS
 from encoders.survey.compiler import AuthoredSurvey, Compiler, estimate_all_better
-from encoders.survey.cross_tables import CrossTable
-from encoders.survey.divide_epsilon import EQUAL, MARGINS, divide_by_margins
 from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
 from encoders.survey.projection import required_features
 from encoders.survey.questions import Question
-from encoders.survey.relay_promise import equal_part, keeps_promise, largest_epsilon, require_author_promise
+from encoders.survey.relay_promise import (
+    EQUAL,
+    MARGINS,
+    divide_by_margins,
+    equal_part,
+    keeps_promise,
+    largest_epsilon,
+    require_author_promise,
+)
 from encoders.survey.validation_round import Validation
 
 

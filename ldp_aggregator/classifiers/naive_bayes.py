@@ -19,16 +19,20 @@ from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.classifiers.infer_survey import choose_plan
-from ldp_aggregator.classifiers.row_reader import ERROR, IGNORE, check_handling, replace_unknown_values
-from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
+from ldp_aggregator.classifiers.row_reader import (
+    ERROR,
+    IGNORE,
+    SurveyClassifier,
+    check_handling,
+    replace_unknown_values,
+)
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.prediction.predictor import Predictor
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier
-from ldp_aggregator.rows.encode_table import encode_table
-from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns
+from ldp_aggregator.rows.encode_table import drop_missing_codes, encode_table, read_boolean_columns
 from ldp_aggregator.rows.table_input import Columns, name_rows_by_index, take_rows
 from ldp_aggregator.simulated_population import simulate_reports
 

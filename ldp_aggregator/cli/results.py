@@ -9,8 +9,11 @@ import click
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option, version_option
+from ldp_aggregator.cli.words_option import language_options, read_language
 from ldp_aggregator.results_file import read_results
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.results_page import render_page
+from ldp_aggregator.wording.values import WORDS
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -25,21 +28,33 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     help="Confirm that no report is in both files. Needed to compare two files of one survey, or two of its "
     "rounds.",
 )
+@language_options
 @option("--note", default="", help="A sentence to show in the summary, for example on a test of the model.")
 @version_option
-def main(file: Path, other: Path | None, output: Path, independent: bool, note: str) -> None:
+def main(
+    file: Path,
+    other: Path | None,
+    output: Path,
+    independent: bool,
+    language: str,
+    words: tuple[Path, ...],
+    note: str,
+) -> None:
     """Write the results in FILE as one HTML page.
 
     The page works alone: it loads no other file, no script, and nothing from the network. If OTHER is given,
     the page also lists the estimates that differ between the two surveys by more than their noise. Models of
     ldp-central cannot be compared.
 
+    The page is in English, German, or a language whose words you translate: see docs/page.md.
+
     $ ldp-results model.json -o results.html
+    $ ldp-results model.json --language de -o ergebnisse.html
     $ ldp-results model-2026.json model-2027.json -o comparison.html
     """
-    require_no_input(output, [file, other])
-    compared = read_results(other) if other else None
-    write_atomically(
-        output, render_page(read_results(file), compared, independent=independent, note=note), public=True
-    )
+    require_no_input(output, [file, other, *words])
+    results, compared = read_results(file), read_results(other) if other else None
+    chosen = read_language(language, results.plan, words, [WORDS, TEXTS])
+    page = render_page(results, compared, independent=independent, note=note, language=chosen)
+    write_atomically(output, page, public=True)
     click.echo(f"wrote {output}")

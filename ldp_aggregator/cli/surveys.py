@@ -19,16 +19,21 @@ from encoders.explain.text import format_table
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.cli.amounts import Count
+from ldp_aggregator.cli.file_options import Count, store_option
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
-from ldp_aggregator.cli.store_option import store_option
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.failure import CounterError, describe_loss
-from ldp_aggregator.stores.operator_log import local_account, write_log
+from ldp_aggregator.stores.operator_log import (
+    local_account,
+    read_deletion_dates,
+    read_tombstones,
+    require_living,
+    write_log,
+)
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
@@ -38,7 +43,6 @@ from ldp_aggregator.stores.schedule import (
     require_usable,
 )
 from ldp_aggregator.stores.store import SCHEDULES, count_reports
-from ldp_aggregator.stores.tombstone import read_deletion_dates, read_tombstones, require_living
 from ldp_aggregator.training_sources import open_existing_store
 
 _DAY_SECONDS = 86_400

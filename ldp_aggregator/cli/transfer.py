@@ -10,13 +10,17 @@ import click
 from encoders.explain.text import Counted
 from encoders.progress import show_progress
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.backup import back_up
-from ldp_aggregator.cli.file_options import OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import (
+    STORE_VARIABLE,
+    OutputFile,
+    durability_option,
+    require_no_input,
+    store_option,
+)
 from ldp_aggregator.cli.help import Command, argument, option
-from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, store_option
 from ldp_aggregator.cli.surveys import describe_losses, survey_argument
 from ldp_aggregator.damage import find_damage
-from ldp_aggregator.migrate import migrate_survey
+from ldp_aggregator.migrate import back_up, migrate_survey
 from ldp_aggregator.snapshot import (
     read_snapshot,
     read_stored_plan,

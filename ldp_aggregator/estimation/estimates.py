@@ -11,6 +11,7 @@ import numpy as np
 from encoders.survey.features import NumericFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import OPTIONAL, require, to_json
+from ldp_aggregator.estimation import raw_estimates
 from ldp_aggregator.estimation.class_prior import pool_prior
 from ldp_aggregator.estimation.discrete.frequencies import project_simplex
 from ldp_aggregator.estimation.estimators import (
@@ -28,12 +29,6 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.published import PublishedEstimates
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
-from ldp_aggregator.estimation.raw_estimates import (
-    NOT_ASKED,
-    RawEstimates,
-    compute_raw_estimates,
-    summarise_questions,
-)
 from ldp_aggregator.estimation.silo_influence import SiloSummary
 from ldp_aggregator.estimation.table_result import TableResult, describe_tables
 from ldp_aggregator.estimation.validation_result import (
@@ -246,17 +241,17 @@ def _mask_unselected(
 
 def _estimate_raw(
     snapshot: AnySnapshot, silos: Sequence[SiloSnapshot]
-) -> tuple[list[RawEstimates], RawEstimates]:
+) -> tuple[list[raw_estimates.RawEstimates], raw_estimates.RawEstimates]:
     """Return the raw estimates of each survey, and the pooled ones, which are those of a single survey."""
     for each in silos:
         check_same_features(snapshot.plan, each.plan)
-    surveys = [compute_raw_estimates(each) for each in (snapshot, *silos)]
+    surveys = [raw_estimates.compute_raw_estimates(each) for each in (snapshot, *silos)]
     return surveys, pool_estimates(surveys[0], surveys[1:]) if silos else surveys[0]
 
 
 def _check_reports(
     snapshot: AnySnapshot,
-    raw: RawEstimates,
+    raw: raw_estimates.RawEstimates,
     features: Sequence[FeatureResult | NumberResult] | None,
     conditionals: ClassConditionals,
     stages: Estimator,
@@ -295,16 +290,16 @@ def _find_estimator(name: str) -> Estimator:
 
 
 def describe_features(
-    snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
+    snapshot: AnySnapshot, raw: raw_estimates.RawEstimates, conditionals: ClassConditionals, prior: FloatArray
 ) -> tuple[FeatureResult | NumberResult, ...]:
     found: list[FeatureResult | NumberResult] = []
-    asked = summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
+    asked = raw_estimates.summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
     parts = zip(snapshot.plan.features, raw.feature_estimates, raw.share_estimates, conditionals, strict=True)
     for index, (feature, estimate, shares, conditional) in enumerate(parts):
         if isinstance(estimate, ClassMoments):
             assert isinstance(feature, NumericFeature)
             assert isinstance(conditional, Gaussian)
-            mean, square = asked.get(index, (NOT_ASKED, NOT_ASKED))
+            mean, square = asked.get(index, (raw_estimates.NOT_ASKED, raw_estimates.NOT_ASKED))
             if raw.silos:
                 mean = mean.add_silos(raw.silos)
             questions = (mean, square)

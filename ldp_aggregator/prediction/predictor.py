@@ -18,8 +18,12 @@ from ldp_aggregator.estimation import NaiveBayesParameters
 from ldp_aggregator.prediction.decision_tree import DecisionTree
 from ldp_aggregator.prediction.linear_model import LinearModel
 from ldp_aggregator.prediction.scoring import LogProbabilities, reorder_labels
-from ldp_aggregator.rows.encode_table import encode_table, encode_values
-from ldp_aggregator.rows.spellings import blank_missing_codes, read_boolean_columns
+from ldp_aggregator.rows.encode_table import (
+    blank_missing_codes,
+    encode_table,
+    encode_values,
+    read_boolean_columns,
+)
 
 Classifier = NaiveBayesParameters | LinearModel | DecisionTree
 """What a model file stores of a classifier."""

@@ -87,7 +87,7 @@ class EstimateTable:
     ticks: tuple[str, str, str] | None
     """The texts of the axis: left, middle, right; None if each row has another axis."""
     groups: tuple[EstimateGroup, ...]
-    head: str = "Class"
+    head: str
     """What the names of the rows are."""
     row_mark: str = ""
     """What a mark on a row means; empty if groups are marked."""

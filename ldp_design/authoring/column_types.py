@@ -13,14 +13,7 @@ from encoders.errors import LdpError
 from encoders.explain.nonresponse import OTHER, is_complete
 from encoders.survey.features import SEPARATOR
 from encoders.survey.parse_value import MISSING_TEXT
-from ldp_design.authoring.cell_texts import (
-    MIN_CODE_CELLS,
-    NO_ANSWER,
-    are_codes,
-    are_serial,
-    find_codes,
-    find_unsuitable,
-)
+from ldp_design.authoring import cell_texts
 from ldp_design.authoring.toml_edit import format_array, format_decimal, format_values, is_whole_number, quote
 
 MAX_VALUES = 50
@@ -43,11 +36,11 @@ class LeftOut(LdpError):
 def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> list[str]:
     """Return lines of TOML that ask for confirmation, without texts that only one cell contains."""
     counts = count_values(cells)
-    answers = [cell for cell in cells if cell.strip().lower() not in NO_ANSWER]
+    answers = [cell for cell in cells if cell.strip().lower() not in cell_texts.NO_ANSWER]
     choices = choices or find_choices(counts)
     if not "".join(cells).strip():
         raise LeftOut("empty in every row")
-    if why := find_unsuitable(choices or counts):
+    if why := cell_texts.find_unsuitable(choices or counts):
         raise LeftOut(why)
     numbers = [number for cell in answers if (number := parse_number(cell)) is not None]
     if choices:
@@ -107,7 +100,9 @@ def find_choices(counts: Mapping[str, int]) -> list[str]:
     Texts with ";" are lists if several have a choice in common, or if ";" alone is a text. Texts with commas
     or blanks are lists only if each choice is a text too: "Train, tram" may be one choice.
     """
-    texts = {text: count for text, count in counts.items() if text.strip().lower() not in NO_ANSWER}
+    texts = {
+        text: count for text, count in counts.items() if text.strip().lower() not in cell_texts.NO_ANSWER
+    }
     for separator in (SEPARATOR, ",", " "):
         lists = {text: {part.strip() for part in text.split(separator)} - {""} for text in texts}
         lengths = Counter(part for parts in lists.values() for part in parts)
@@ -147,7 +142,7 @@ def _format_missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
 
 
 def _list_missing_words(cells: Sequence[str]) -> list[str]:
-    words = Counter(cell for cell in cells if cell.strip().lower() in NO_ANSWER - {"", "nan"})
+    words = Counter(cell for cell in cells if cell.strip().lower() in cell_texts.NO_ANSWER - {"", "nan"})
     shown = [quote(word) for word, count in words.items() if count > 1] or ["such as NA"]
     comment = f"# {words.total()} cells ({', '.join(shown)}) mean no answer: empty them in files of rows"
     return [comment] if words else []
@@ -160,7 +155,7 @@ def find_spelling_hints(counts: Mapping[str, int]) -> list[str]:
     numbers = list(filter(is_whole_number, counts))
     tests: dict[str, Callable[[str], object]] = {
         'if it means "no answer", leave it out and write missing = "category"': (
-            lambda text: text.strip().lower() in NO_ANSWER | {"none"}
+            lambda text: text.strip().lower() in cell_texts.NO_ANSWER | {"none"}
         ),
         "an application's True and False are the values true and false": _BOOLEAN_TEXTS.__contains__,
         "an application's number is the value without .0": (
@@ -201,17 +196,17 @@ def _explain_mixed_column(cells: Sequence[str]) -> str:
 
 
 def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequence[float]) -> list[str]:
-    if are_serial(numbers):
+    if cell_texts.are_serial(numbers):
         raise LeftOut("a different whole number in each row, such as an identifier")
     counts = Counter(number for number in numbers if math.isfinite(number))
-    codes, doubtful = find_codes(counts)
+    codes, doubtful = cell_texts.find_codes(counts)
     lines = [*_list_missing_words(cells), *_format_codes(counts, codes, doubtful)]
     for code in codes:
         del counts[code]
     texts = [text for text, number in zip(answers, numbers, strict=True) if number in counts]
     found = sorted(counts)
     shared = [number for number in found if counts[number] > 1]
-    if are_codes(found):
+    if cell_texts.are_codes(found):
         raise LeftOut("only codes for missing answers, such as -99 or 999")
     if len(found) < 2:
         raise LeftOut("the same number in every row that has one")
@@ -231,7 +226,7 @@ def _format_codes(
     counts: Mapping[float, int], codes: Sequence[float], doubtful: Sequence[float]
 ) -> Iterator[str]:
     """Yield the line of codes that many cells contain, and comments on other numbers that may be codes."""
-    frequent = [code for code in codes if counts[code] >= MIN_CODE_CELLS]
+    frequent = [code for code in codes if counts[code] >= cell_texts.MIN_CODE_CELLS]
     listed, maybe = (
         format_array("missing_codes", [format_decimal(Decimal(repr(each))) for each in numbers])
         for numbers in (frequent, doubtful)

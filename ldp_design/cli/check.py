@@ -17,7 +17,7 @@ from encoders.survey import Plan, Question, Survey
 from encoders.survey.any_survey import load_checked_file
 from encoders.survey.compiled_plan import LOCAL, AnyPlan
 from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.toml_lines import find_line
+from encoders.survey.toml_reader import find_line
 from ldp_aggregator.cli.help import Command, argument, option
 from ldp_design.authoring.organisation_overview import (
     describe_central_survey,

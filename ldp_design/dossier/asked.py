@@ -11,8 +11,7 @@ import msgpack
 
 from encoders.explain.plausible import MAX_LISTED_ANSWERS, compute_likelihoods, describe_payload
 from encoders.explain.preview import Preview, preview
-from encoders.explain.text import Counted
-from encoders.explain.wording import Wording
+from encoders.explain.text import Counted, Wording
 from encoders.mechanisms.probability_text import choose_unit, percent
 from encoders.randomness import FastStream
 from encoders.report import ARRAY_OF_FIVE, unpack

@@ -26,8 +26,12 @@ from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.predictor import encode_any_labels
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.rows.encode_table import encode_numbers, encode_table
-from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns
+from ldp_aggregator.rows.encode_table import (
+    drop_missing_codes,
+    encode_numbers,
+    encode_table,
+    read_boolean_columns,
+)
 from ldp_aggregator.rows.table_input import Columns, check_table, column_names, read_numbers, select_columns
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Snapshot

@@ -19,7 +19,7 @@ import numpy as np
 
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.survey import Plan, Question
-from encoders.survey.cross_tables import CrossTable
+from encoders.survey.auto_questions import CrossTable
 from encoders.survey.questions import BOTH, SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.codec import to_json

@@ -8,9 +8,9 @@ from decimal import Decimal
 
 from encoders.errors import SurveyError
 from encoders.survey import Survey
-from encoders.survey.divide_epsilon import EQUAL
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.relay import ALL, ONE
+from encoders.survey.relay_promise import EQUAL
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 from ldp_design.sizing.margins import ExpectedTotals, Margin, compute_expected_margins, find_users_for_margin

@@ -22,7 +22,7 @@ from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.estimates import describe_features
 from ldp_aggregator.estimation.raw_estimates import estimate_silos
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
-from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.estimation.tables.soft_moments import SiloTables
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON

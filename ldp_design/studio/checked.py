@@ -12,7 +12,7 @@ from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.plan_files import named_lines
 from encoders.survey.relay import KEY_SUITE, LAST_TIME
-from encoders.survey.toml_lines import find_line
+from encoders.survey.toml_reader import find_line
 from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
 from ldp_design.authoring.overview import find_warnings
 from ldp_design.authoring.relay_overview import describe_relay

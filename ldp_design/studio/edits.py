@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from encoders.errors import LdpError
-from encoders.survey.toml_lines import parse_toml
+from encoders.survey.toml_reader import parse_toml
 from ldp_design.authoring.toml_edit import LayoutError
 from ldp_design.studio.blocks import Block, Literal, Path, insert_block, join_blocks, new_block, split_blocks
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from encoders.errors import LdpError
 from encoders.late_imports import LateImport
 from ldp_design.authoring.draft import draft_survey, make_survey_id
-from ldp_design.authoring.sample import read_sample
+from ldp_design.authoring.sample_row import read_sample
 from ldp_design.authoring.toml_edit import quote
 
 MAX_BYTES = 10_000_000
-_CONVERT = LateImport("ldp_design.authoring.xlsform.survey_file:convert_xlsform", "xlsform", "an XLSForm")
+_CONVERT = LateImport("ldp_design.authoring.xlsform.survey_file:convert_xlsform", "author", "an XLSForm")
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 _FORMS = (".xlsx", ".xlsm", ".xls")
 _EMPTY = """\

@@ -15,9 +15,9 @@ from typing import Any
 from encoders.canonical import decimal_text
 from encoders.errors import SurveyError
 from encoders.survey import Survey, read_survey
-from encoders.survey.divide_epsilon import EQUAL
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.relay import ALL, MIN_DELTA
+from encoders.survey.relay_promise import EQUAL
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 from ldp_design.studio.blocks import Literal
 from ldp_design.studio.edits import SurveyText

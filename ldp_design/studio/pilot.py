@@ -57,7 +57,8 @@ class Pilot:
         self._readers = [threading.Thread(target=_read_all, args=[each], daemon=True) for each in streams]
         for each in self._readers:
             each.start()
-        self._url = f"{found[0]}/v1/surveys/{self._plan.id}"
+        self.url = f"{found[0]}/v1/surveys/{self._plan.id}"
+        """The address of the survey."""
         self.page = f"{found[0]}/s/{self._plan.id}"
         """The address of the page on which people answer."""
 
@@ -67,17 +68,17 @@ class Pilot:
         for _ in range(min(max(count, 1), MAX_PEOPLE)):
             row = make_sample_row(self._plan, SystemEntropy())
             people.append({"row": row, "label": row.pop(label.name) if label.exists else None})
-        return describe_plan(self._plan, self._url) | {"people": people}
+        return describe_plan(self._plan, self.url) | {"people": people}
 
     def count(self) -> int:
         """Return how many reports the collector has counted; raises OSError if it does not answer."""
-        request = Request(f"{self._url}/progress", headers={"Authorization": f"Bearer {self._token}"})  # noqa: S310
+        request = Request(f"{self.url}/progress", headers={"Authorization": f"Bearer {self._token}"})  # noqa: S310
         with _OPENER.open(request, timeout=5) as response:
             return int(json.load(response)["reports"])
 
     def render_results(self) -> bytes:
         """Train on the reports, and return the results page; raises CommandError."""
-        run_command("ldp-train", self._url, "-o", "model.json", folder=self._folder, token=self._token)
+        run_command("ldp-train", self.url, "-o", "model.json", folder=self._folder, token=self._token)
         run_command("ldp-results", "model.json", "-o", "results.html", folder=self._folder)
         return (self._folder / "results.html").read_bytes()
 

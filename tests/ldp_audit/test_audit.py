@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-import ldp_audit.exact_epsilon
+import ldp_audit.outcomes
 from benchmarks.buggy_clients import SURVEY, LabelInTheClear, StepwiseClient, compile_survey
 from encoders.errors import LdpError
 from encoders.mechanisms import DE
@@ -13,7 +13,7 @@ from encoders.mechanisms.base import MechanismParameters
 from encoders.survey import Plan, read_survey
 from ldp_audit import AuditResult, PublicClient, audit
 from ldp_audit.audit import collect_reports
-from ldp_audit.exact_epsilon import compute_exact
+from ldp_audit.outcomes import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.render import render_text
 from ldp_audit.result import measure_leak
@@ -136,7 +136,7 @@ def test_tables_that_are_not_what_they_claim_are_flagged(kind):
 
 def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch):
     plan = compile_survey()
-    monkeypatch.setattr(ldp_audit.exact_epsilon, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
+    monkeypatch.setattr(ldp_audit.outcomes, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
     assert not compute_exact(plan, plan.questions[0]).passed
 
 

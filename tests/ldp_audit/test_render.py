@@ -9,7 +9,7 @@ from benchmarks.buggy_clients import compile_survey
 from encoders.epsilon_proof import realised_epsilon
 from ldp_audit import AuditResult
 from ldp_audit.blackbox import Leak
-from ldp_audit.exact_epsilon import ExactResult, compute_exact
+from ldp_audit.outcomes import ExactResult, compute_exact
 from ldp_audit.render import render_html, render_text
 from ldp_audit.result import FRESHNESS, HOMOGENEITY, TIMING, BlackBoxResult, Check, format_p_value
 from tests.support.html_page import list_lines, named_statements, parse_page

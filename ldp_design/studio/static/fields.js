@@ -1,11 +1,22 @@
 /** Fields of the survey: each shows an entry, writes it when the author leaves the field, and shows its mistakes. */
 
 import { h, note } from "./dom.js";
-import { edit, find, problemsAt, store } from "./store.js";
+import { list } from "./kinds.js";
+import { edit, features, find, problemsAt, store } from "./store.js";
 import { t } from "./words.js";
 
-/** Return the id of an element for an entry. */
-export const idOf = (path) => `f-${path.join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}`;
+/** Return the id of an element for an entry: with the places of questions and answers, as names change. */
+export function idOf(path) {
+  const start = path[0] === "texts" ? 2 : 0;
+  const isFeature = path[start] === "features";
+  const entry = find(...path.slice(start, start + (isFeature ? 2 : 1)));
+  const isAnswer = path.length === start + (isFeature ? 4 : 3) && path.at(-2) === "values";
+  const answers = isAnswer ? list(entry?.values ?? entry?.choices).map(String) : [];
+  const places = path.map((key, at) => (
+    isFeature && at === start + 1 ? features().indexOf(key)
+      : isAnswer && at === path.length - 1 ? answers.indexOf(key) : key));
+  return `f-${places.join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}`;
+}
 
 /** Return the mistakes of an entry, as a list that the field names. */
 export function mistakes(path, below = false) {
@@ -22,19 +33,19 @@ export function write(path, text, isNumber = false) {
 
 /** Return an input for the entry at a path; `save` returns the operations that write what was entered. */
 export function input(path, name, { area, number, shown, placeholder, save, ...others } = {}) {
-  const value = shown ?? find(...path) ?? "";
+  let value = String(shown ?? find(...path) ?? "");
   const found = problemsAt(path);
   const element = h(area ? "textarea" : "input", {
-    id: idOf(path), type: area ? null : "text", value: String(value), placeholder,
+    id: idOf(path), type: area ? null : "text", value, placeholder,
     "aria-label": name, rows: area ? 2 : null, inputmode: number ? "decimal" : null,
     "aria-invalid": found.some(({ severity }) => severity === "error") ? "true" : null,
     "aria-describedby": found.length ? `${idOf(path)}-why` : null,
     onchange: () => {
       const text = element.value.trim();
-      if (text === String(value)) return;
-      const operations = save ? save(text) : write(path, text, number);
+      if (text === value) return;
+      value = text;
       element.defaultValue = element.value;
-      if (operations.length) void edit(operations);
+      void edit(() => (save ? save(text) : write(path, text, number)));
     },
     ...others,
   });

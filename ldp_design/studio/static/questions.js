@@ -6,13 +6,13 @@ import {
   write,
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
-import { edit, fail, features, find, languages, problemsAt, refresh, store } from "./store.js";
+import { edit, fail, features, find, languages, now, problemsAt, refresh, store } from "./store.js";
 import { t } from "./words.js";
 
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
-const MAX_PLACEHOLDER = /^(question|answer)-\d+$/;
+const PLACEHOLDER = /^(question|answer)-\d+$/;
 
 export function drawQuestions() {
   const names = features();
@@ -63,9 +63,9 @@ function drawSurvey() {
     mistakes(["about"], true), mistakes(["texts"]),
     row(
       choose("add-language", t("add_language"), named(without), "",
-        (tag) => edit({ op: "add", path: ["texts", tag], value: { entries: {} } }), !tags.length && t("no_language")),
+        (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: {} } })), !tags.length && t("no_language")),
       tags.length > 1 && choose("drop-language", t("drop_language"), named(tags), "",
-        (tag) => edit({ op: "delete", path: ["texts", tag] })),
+        (tag) => edit(() => ({ op: "delete", path: ["texts", tag] }))),
       field(["survey", "id"], t("id"), { hint: t("id_hint"), save: saveId })));
 }
 
@@ -88,15 +88,14 @@ function titleOf(path, name) {
 }
 
 function drawCard(path, entry, name, place) {
-  const key = path.join(".");
-  const isOpen = store.open === key;
+  const isOpen = store.open === (place ?? "label");
   const kind = path[0] === "label" ? "target" : kindOf(entry);
   const wrong = problemsAt(path, true).filter(({ severity }) => severity === "error").length
     + languages().flatMap((tag) => problemsAt(textPath(path, tag), true)).length;
   const id = `card-${place ?? "label"}`;
   return h("section", { class: "card question", "aria-labelledby": id },
     h("div", { class: "head" },
-      h("h3", {}, button(id, titleOf(path, name), () => refresh(store.open = isOpen ? null : key),
+      h("h3", {}, button(id, titleOf(path, name), () => refresh(store.open = isOpen ? null : place ?? "label"),
         { class: "plain", "aria-expanded": String(isOpen) })),
       h("span", { class: "kind" }, t(`kind_${kind}`),
         wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)),
@@ -106,14 +105,18 @@ function drawCard(path, entry, name, place) {
 
 function drawActions(path, name, place) {
   const names = features();
-  const move = (to) => edit({ op: "move", path, value: to }).then(() => document.getElementById(`card-${to}`)?.focus());
+  const move = async (to) => {
+    if (store.open === place) store.open = to;
+    await edit(() => ({ op: "move", path, value: to }));
+    document.getElementById(`card-${to}`)?.focus();
+  };
   const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
     { class: "small", "aria-label": `${t(key)}: ${titleOf(path, name)}`, title: t(key), ...attributes });
   return h("span", { class: "actions" },
     act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
-    act("copy", t("copy"), () => edit({ op: "copy", path, value: slug(name, names, "-") })),
-    act("remove", "\u2715", () => edit({ op: "remove", path })));
+    act("copy", t("copy"), () => edit(() => ({ op: "copy", path, value: slug(name, features(), "-") }))),
+    act("remove", "\u2715", () => edit(() => ({ op: "remove", path }), store.open = null)));
 }
 
 function drawEditor(path, entry, name, kind) {
@@ -122,12 +125,11 @@ function drawEditor(path, entry, name, kind) {
   const namePath = isLabel ? ["label", "name"] : [...path, "\u0000name"];
   const rename = (text) => {
     if (isLabel) return write(namePath, text);
-    if (store.open === path.join(".")) store.open = `features.${text}`;
     return text ? [{ op: "rename", path, value: text }] : [];
   };
   const titled = (tag, text) => {
     const operations = write(textPath(path, tag, "title"), text);
-    if (isLabel || !MAX_PLACEHOLDER.test(name) || tag !== tags[0] || !text) return operations;
+    if (isLabel || !PLACEHOLDER.test(now(path)[1]) || tag !== tags[0] || !text) return operations;
     return [...operations, ...rename(slug(text, features()))];
   };
   const rows = [
@@ -139,7 +141,7 @@ function drawEditor(path, entry, name, kind) {
     ...drawAnswers(path, entry, kind, tags)];
   return h("div", { class: "editor" },
     !isLabel && choose(idOf([...path, "kind"]), t("kind"), KINDS.map((each) => [each, t(`kind_${each}`)]), kind,
-      (wanted) => edit(changeKind(path[1], entry, wanted)), t(`hint_${kind}`)),
+      (wanted) => edit(() => changeKind(path, wanted)), t(`hint_${kind}`)),
     isLabel && note(t("target_hint")),
     row(drawNumbers(path, kind)),
     textGrid(["", t("short"), ""], rows, tags),
@@ -156,19 +158,21 @@ function drawAnswers(path, entry, kind, tags) {
   const change = (old, made) => ({ op: "value", path: [...path, key], value: { old, new: made } });
   const rows = answers.map((answer, place) => {
     const name = t("answer", place + 1);
-    const own = [...path, key, String(place)];
+    const own = [...path, "answers", String(place)];
     const titled = (tag, text) => {
-      const made = MAX_PLACEHOLDER.test(answer) && tag === tags[0] && text ? slug(text, answers, " ") : answer;
-      return [...(made === answer ? [] : [change(answer, made)]), ...write(textPath(path, tag, "values", made), text)];
+      const known = now([...path, "values", answer]).at(-1);
+      const isNew = PLACEHOLDER.test(known) && tag === tags[0] && text;
+      const made = isNew ? slug(text, answersOf(find(...path)), " ") : known;
+      return [isNew && change(known, made), write(textPath(path, tag, "values", made), text)];
     };
     return h("tr", {}, h("th", { scope: "row" }, name),
       h("td", { "data-label": t("short") },
         kind === "yesno" ? answer : input(
           own, `${name}, ${t("short")}`, { shown: answer, save: (text) => (text ? [change(answer, text)] : []) })),
       h("td", {}, kind !== "yesno" && [
-        place > 0 && button(`up-${idOf(own)}`, "\u2191", () => edit(swapAnswers(path, key, place)),
+        place > 0 && button(`up-${idOf(own)}`, "\u2191", () => edit(() => swapAnswers(path, key, place)),
           { class: "small", "aria-label": `${t("up")}: ${answer}` }),
-        button(`drop-${idOf(own)}`, "\u2715", () => edit(change(answer)),
+        button(`drop-${idOf(own)}`, "\u2715", () => edit(() => change(answer)),
           { class: "small", "aria-label": `${t("remove")}: ${answer}` })]),
       textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled }));
   });
@@ -186,12 +190,14 @@ function swapAnswers(path, key, place) {
 }
 
 async function addAnswer(path, entry) {
-  const answers = answersOf(entry);
   const own = [...path, entry.choices ? "choices" : "values"];
-  const made = slug(`answer-${answers.length + 1}`, answers, "-");
-  await edit({ op: "value", path: own, value: { new: made } });
+  let answers = [];
+  await edit(() => {
+    answers = answersOf(find(...path));
+    return { op: "value", path: own, value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } };
+  });
   const tag = firstLanguage();
-  focusOn(tag ? textPath(path, tag, "values", made) : [...own, String(answers.length)]);
+  focusOn(tag ? textPath(path, tag, "values", answersOf(find(...path)).at(-1)) : [...path, "answers", String(answers.length)]);
 }
 
 const focusOn = (path) => document.getElementById(idOf(path))?.focus();
@@ -237,11 +243,11 @@ function drawOptions(path, entry) {
   const isTabled = Object.values(find("tables") ?? {}).some((each) => list(each?.features).includes(path[1]));
   return h("div", { class: "options" },
     check(id("missing"), t("optional"), entry.missing === "category",
-      (isOn) => edit(write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")),
+      (isOn) => edit(() => write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")),
     kindOf(entry) === "number" && check(id("moments"), t("mean_only"), entry.moments === "mean",
-      (isOn) => edit(write([...path, "moments"], isOn ? "mean" : ""))),
+      (isOn) => edit(() => write([...path, "moments"], isOn ? "mean" : ""))),
     isTabled && check(id("alone"), t("alone"), entry.alone === true,
-      (isOn) => edit(toggle([...path, "alone"], isOn))),
+      (isOn) => edit(() => toggle([...path, "alone"], isOn))),
     drawCondition(path, entry),
     field([...path, "weight"], t("weight"), { number: true, hint: t("weight_hint") }));
 }
@@ -252,11 +258,11 @@ function drawCondition(path, entry) {
   if (condition && !term.feature) return note(t("condition_text"));
   const known = [...features(), find("label", "name")].filter((name) => name !== path[1] && valuesOf(name).length);
   const others = known.map((name) => [name, titleOfName(name)]);
-  const save = (feature, value, isNot) => edit(
+  const save = (feature, value, isNot) => edit(() => [
     { op: "set", path: [...path, "ask_if"], value: isNot ? { not: { feature, value } } : { feature, value } },
-    { op: "set", path: [...path, "missing"], value: "category" });
+    { op: "set", path: [...path, "missing"], value: "category" }]);
   const change = (name) => (
-    name ? save(name, valuesOf(name)[0], false) : edit({ op: "delete", path: [...path, "ask_if"] }));
+    name ? save(name, valuesOf(name)[0], false) : edit(() => ({ op: "delete", path: [...path, "ask_if"] })));
   const id = (key) => idOf([...path, `${key}-condition`]);
   const first = choose(id("feature"), t("condition"), [["", t("everybody")], ...others], term?.feature ?? "", change);
   if (!term) return row(first);
@@ -273,15 +279,18 @@ function drawCondition(path, entry) {
 
 function drawAdd() {
   const add = async (kind) => {
-    const names = features();
-    const name = slug(`question-${names.length + 1}`, names, "-");
-    store.open = `features.${name}`;
-    const entries = { ...entriesOf(kind), missing: "category" };
-    const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
-    await edit({ op: "add", path: ["features", name], value: { entries, after: names.at(-1) ?? "" } },
-      spoken.map((tag) => ({ op: "set", path: textPath(["features", name], tag, "values"), value: YES_NO[tag] })));
+    let path;
+    await edit(() => {
+      const names = features();
+      path = ["features", slug(`question-${names.length + 1}`, names, "-")];
+      store.open = names.length;
+      const value = { entries: { ...entriesOf(kind), missing: "category" }, after: names.at(-1) ?? "" };
+      const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
+      return [{ op: "add", path, value },
+        spoken.map((tag) => ({ op: "set", path: textPath(path, tag, "values"), value: YES_NO[tag] }))];
+    });
     const tag = firstLanguage();
-    focusOn(tag ? textPath(["features", name], tag, "title") : ["features", name, "\u0000name"]);
+    focusOn(tag ? textPath(path, tag, "title") : [...path, "\u0000name"]);
   };
   return h("div", { class: "card", role: "group", "aria-label": t("add_question") }, h3("add_question"),
     row(KINDS.slice(0, 6).map((kind) => button(`add-${kind}`, t(`kind_${kind}`), () => add(kind)))));
@@ -290,7 +299,7 @@ function drawAdd() {
 function drawTarget() {
   const names = features().filter((name) => hasValues(find("features", name)));
   const label = find("label", "name");
-  const change = (name) => edit({ op: "label", path: name ? ["features", name] : ["label"] });
+  const change = (name) => edit(() => ({ op: "label", path: name ? ["features", name] : ["label"] }));
   const options = [
     ["", t("target_none")], ...[label, ...names].filter(Boolean).map((name) => [name, titleOfName(name)])];
   return card(h3("target"),
@@ -306,14 +315,14 @@ function drawTables() {
     const chosen = names.filter((_, place) => document.getElementById(`together-${place}`).checked);
     if (chosen.length < 2 || chosen.length > 3) return void fail(new Error(t("tables_explained")));
     const name = slug(chosen.join(" "), tables.map(([each]) => each));
-    void edit({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } });
+    void edit(() => ({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } }));
   };
   return card(h3("tables"), note(t("tables_explained")),
     h("ul", { class: "plain" }, tables.map(([name, table], place) => h("li", { class: "row" },
       h("span", {}, list(table?.features).map(titleOfName).join(" \u00d7 ")),
       find("label") && check(`table-label-${place}`, t("table_label"), table.label === true,
-        (isOn) => edit(toggle(["tables", name, "label"], isOn))),
-      button(`drop-table-${place}`, t("remove"), () => edit({ op: "delete", path: ["tables", name] }),
+        (isOn) => edit(() => toggle(["tables", name, "label"], isOn))),
+      button(`drop-table-${place}`, t("remove"), () => edit(() => ({ op: "delete", path: ["tables", name] })),
         { "aria-label": `${t("remove")}: ${list(table?.features).map(titleOfName).join(", ")}` }),
       mistakes(["tables", name], true)))),
     names.length > 1 && [

@@ -69,9 +69,9 @@ export function drawSizes() {
       h("p", { id: "belief" }, describeBelief(epsilon)),
       mistakes(["survey", "epsilon"]), mistakes(["survey", "users"]),
       check("relay", t("relay"), Boolean(relay),
-        (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }), t("relay_hint")),
+        (isOn) => edit(() => [{ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }]), t("relay_hint")),
       relay && check("ask-all", t("ask_all"), relay.ask === "all",
-        (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")),
+        (isOn) => edit(() => [{ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }]), t("ask_all_hint")),
       relay && drawRelay()),
     h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
     drawSuggestions(),
@@ -80,12 +80,13 @@ export function drawSizes() {
 
 function savePeople(users) {
   const batch = { op: "set", path: ["relay", "batch"], value: Math.max(Math.floor(users * 0.6), 2) };
-  return edit({ op: "set", path: ["survey", "users"], value: users }, find("relay") ? [batch, { op: "fit" }] : []);
+  return edit(() => [{ op: "set", path: ["survey", "users"], value: users }, find("relay") && [batch, { op: "fit" }]]);
 }
 
 function saveEpsilon(value) {
-  const path = find("relay") ? ["relay", "epsilon"] : ["survey", "epsilon"];
-  return edit({ op: "set", path, value: { number: String(value) } }, { op: "fit" });
+  return edit(() => [{
+    op: "set", path: [find("relay") ? "relay" : "survey", "epsilon"], value: { number: String(value) }
+  }, { op: "fit" }]);
 }
 
 /** Return a slider with a number beside it; while it moves, the margins are estimated by a rule of thumb. */
@@ -182,14 +183,14 @@ function drawRelay() {
       !find("waves") && ["opens", "closes"].map((key) => field(["relay", key], t(`relay_${key}`), { number: true })),
       ["collector_key", "relay_key"].map((key) => field(["relay", key], t(key), { hint: t("relay_key_hint") }))),
     mistakes(["relay", "epsilon"]), mistakes(["relay"]),
-    button("fit", t("fit"), () => edit({ op: "fit" })));
+    button("fit", t("fit"), () => edit(() => ({ op: "fit" }))));
 }
 
 function drawSuggestions() {
   return card(h3("suggestions"),
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
-      button(`suggestion-${place}`, describe(each), () => edit(each.operations)),
+      button(`suggestion-${place}`, describe(each), () => edit(() => each.operations)),
       h("span", {}, t("effect", formatShare(each.before.widest), formatShare(each.after.widest),
         each.before.noise, each.after.noise))))));
 }

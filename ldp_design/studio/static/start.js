@@ -18,7 +18,7 @@ function drawNew() {
     event.preventDefault();
     const languages = [language, form.second].filter(Boolean);
     await run(() => post("api/new", { title: form.title.trim() || t("untitled"), languages }));
-    store.open = "features.question-1";
+    store.open = 0;
     refresh();
   };
   const others = ["en", "de", "fr", "es"].filter((tag) => tag !== language).map((tag) => [tag, languageName(tag)]);

@@ -7,13 +7,16 @@ import { t } from "./words.js";
 export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
 let queue = Promise.resolve();
+let waiting = 0;
+const renamings = [];
+let known = 0;
 
 export function onChange(listener) {
   draw = listener;
 }
 
-/** Draw the page again, unless the author moves a slider, which would be exchanged under their hand. */
-export const refresh = () => store.isMoving || draw();
+/** Draw the page again, unless fields would be exchanged under the author's hand: edits wait, or a slider moves. */
+export const refresh = () => waiting || store.isMoving || draw();
 
 /** Take a new description of the survey, unless a later one is known. */
 export function take(state) {
@@ -24,7 +27,8 @@ export function take(state) {
 
 /** Run a step after those before it; its error becomes a message. */
 export function run(step) {
-  queue = queue.then(step).then(
+  waiting += 1;
+  queue = queue.then(step).finally(() => { waiting -= 1; }).then(
     (state) => {
       store.message = "";
       if (state?.version !== undefined) take(state);
@@ -41,11 +45,41 @@ export function fail(error) {
   draw();
 }
 
-export const edit = (...operations) => run(() => post("api/edit", { operations: operations.flat() }));
+/** Change the survey: `make` returns operations, and is called after all changes before it. */
+export function edit(make) {
+  const seen = renamings.length;
+  return run(async () => {
+    known = seen;
+    const operations = [make()].flat(3).filter(Boolean).map(follow);
+    known = renamings.length;
+    if (!operations.length) return store.state;
+    const state = await post("api/edit", { operations });
+    renamings.push(...operations.filter(({ op }) => op === "rename" || op === "value"));
+    known = renamings.length;
+    return state;
+  });
+}
+
+/** Return an operation with today's names: those that the author sees can be older. */
+function follow(operation) {
+  const { op, path = [], value } = operation;
+  if (op !== "value" || value.old === undefined) return { ...operation, path: now(path) };
+  return { op, path: now(path), value: { ...value, old: now([...path.slice(0, -1), "values", value.old]).at(-1) } };
+}
+
+/** Return a path with today's names of questions and answers; while an edit is made, of a path of its page. */
+export const now = (path) => renamings.slice(known).reduce((found, { op, path: [...at], value }) => {
+  const start = found[0] === "texts" ? 2 : 0; // texts stand below a language
+  const place = start + (op === "rename" ? 1 : at.length);
+  const old = op === "rename" ? at.at(-1) : value.old;
+  const isSame = at.slice(0, -1).every((key, index) => key === found[start + index]);
+  const fresh = op === "rename" ? value : value.new;
+  return isSame && found[place] === old && fresh !== undefined ? found.with(place, fresh) : found;
+}, path);
 export const reload = () => run(() => get("api/state"));
 
 /** Return an entry of the survey's tables, or undefined. */
-export const find = (...path) => path.reduce((table, key) => table?.[key], store.state.tables);
+export const find = (...path) => now(path).reduce((table, key) => table?.[key], store.state.tables);
 export const features = () => Object.keys(find("features") ?? {});
 export const languages = () => Object.keys(find("texts") ?? {});
 

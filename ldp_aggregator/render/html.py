@@ -46,6 +46,11 @@ def _find_word(name: str, **values: object) -> str:
     return escape(WORDS.write(f"page.{name}", **values)).replace("&#39;", Markup("'"))
 
 
+def write_text(statement: Statement) -> Markup:
+    """Return a statement as HTML that attributes in double quotes may contain too, unless it has names."""
+    return write_statement(statement).replace("&#39;", Markup("'"))
+
+
 def _find_tag() -> str:
     return LANGUAGE.get().tag or "en"
 

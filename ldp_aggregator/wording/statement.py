@@ -114,6 +114,13 @@ class Statement:
         """Return the statement as plain text."""
         return self.fill(str, lambda words: words.replace("`", ""))
 
+    @property
+    def cells(self) -> list[str]:
+        """The parts of the text between " | ", as plain text."""
+        return [
+            str(replace(self, entry=replace(self.entry, text=each))) for each in self.entry.text.split(" | ")
+        ]
+
     def fill(self, write: Write, write_words: Callable[[str], str] = str) -> str:
         """Return the text with its holes filled.
 
@@ -171,11 +178,7 @@ class Texts:
 
     def table(self, name: str, /, **values: object) -> dict[str, Any]:
         """Return the caption and the head of a table: the parts of its entry in captions.md, with " | "."""
-        found = self.find(f"captions.{name}", **values)
-        caption, *head = (
-            str(replace(found, entry=replace(found.entry, text=each)))
-            for each in found.entry.text.split(" | ")
-        )
+        caption, *head = self.find(f"captions.{name}", **values).cells
         return {"caption": caption, "head": head}
 
     def _read(self, name: str) -> _TextFile:

@@ -22,6 +22,12 @@ from ldp_design.dossier.source import read_source
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import LabelSharesError
 
+_NEEDED = (
+    *("wording/", "statements/privacy.", "dossier/"),
+    *(f"sizing/{each}." for each in ("accuracy", "cells", "margins", "silo_margins")),
+)
+"""The beginnings of the names of the words that a dossier has."""
+
 
 @click.command(cls=Command)
 @argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
@@ -70,7 +76,7 @@ def dossier(
     if not is_silo and (rows or silos):
         raise click.UsageError("--rows and --silos are for silo surveys: give --users")
     chosen = read_language(
-        language, written.compile(), words, [WORDS, statements.TEXTS, size_facts.TEXTS, TEXTS]
+        language, written.compile(), words, [WORDS, statements.TEXTS, size_facts.TEXTS, TEXTS], _NEEDED
     )
     try:
         if isinstance(written, SiloSurvey):

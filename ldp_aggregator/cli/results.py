@@ -13,6 +13,7 @@ from ldp_aggregator.cli.words_option import language_options, read_language
 from ldp_aggregator.results_file import read_results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.results_page import render_page
+from ldp_aggregator.wording.language import write_in
 from ldp_aggregator.wording.values import WORDS
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -54,7 +55,7 @@ def main(
     """
     require_no_input(output, [file, other, *words])
     results, compared = read_results(file), read_results(other) if other else None
-    chosen = read_language(language, results.plan, words, [WORDS, TEXTS])
-    page = render_page(results, compared, independent=independent, note=note, language=chosen)
+    with write_in(read_language(language, results.plan, words, [WORDS, TEXTS])):
+        page = render_page(results, compared, independent=independent, note=note)
     write_atomically(output, page, public=True)
     click.echo(f"wrote {output}")

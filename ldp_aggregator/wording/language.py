@@ -51,16 +51,16 @@ def choose_language(asked: str, offered: Iterable[str], words: Words, needed: It
     """
     wanted = asked or next(iter(offered), "en")
     tags = [wanted.rsplit("-", cut)[0] for cut in range(wanted.count("-") + 1)]
-    found = next((each for each in tags if each == "en" or each in words), None)
-    if found is None and asked:
+    found = next((each for each in tags if each == "en" or each in words), "")
+    if asked and not found:
         raise SurveyError(
             f"has no words: add them with --words, or choose {', '.join(['en', *words])}", asked
         )
-    if found in (None, "en"):
-        return Language(asked or "en" if found else "")
-    if missing := [name for name in needed if name not in words[str(found)]]:
-        raise SurveyError(f"{len(missing)} words are missing, for example {missing[0]}", str(found))
-    return Language(wanted, words[str(found)])
+    if found in ("", "en"):
+        return Language(found and wanted)
+    if missing := [name for name in needed if name not in words[found]]:
+        raise SurveyError(f"{len(missing)} words are missing, for example {missing[0]}", found)
+    return Language(wanted, words[found])
 
 
 def read_words(data: bytes, english: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -13,7 +13,8 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.cli.words_option import language_options, read_language
-from ldp_aggregator.wording.values import WORDS, count_people
+from ldp_aggregator.wording.language import write_in
+from ldp_aggregator.wording.values import WORDS
 from ldp_design.cli.option_values import count_options
 from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.dossier.people_dossier import render_dossier
@@ -79,15 +80,16 @@ def dossier(
         language, written.compile(), words, [WORDS, statements.TEXTS, size_facts.TEXTS, TEXTS], _NEEDED
     )
     try:
-        if isinstance(written, SiloSurvey):
-            page = render_silo_dossier(read_silo_source(written, survey, rows, silos, label_shares), chosen)
-        else:
-
-            def announce(users: int) -> None:
-                click.echo(f"simulating {count_people(users)}", err=True)
-
-            page = render_dossier(read_source(survey, users, audit, announce, label_shares), chosen)
+        with write_in(chosen):
+            if isinstance(written, SiloSurvey):
+                page = render_silo_dossier(read_silo_source(written, survey, rows, silos, label_shares))
+            else:
+                page = render_dossier(read_source(survey, users, audit, _announce, label_shares))
     except LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
     write_atomically(output, page, public=True)
     click.echo(f"wrote {output}")
+
+
+def _announce(users: int) -> None:
+    click.echo(f"simulating {users:,} people", err=True)

@@ -62,7 +62,7 @@ def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> SimpleNames
         # the assumption, as the words that follow "if"
         shares=shares,
         # number of features and tables that are not noise, or "none"
-        usable=_count_usable(size) or TEXTS.write("answers.none"),
+        usable=_count_usable(size) or TEXTS.write("answers.no-question"),
         grades=_list_grades(size, label),
         caption=TEXTS.find("tables.grades", label=label, size=facts, shares=shares, command=command),
         rows=list(_list_counts(scenario) if facts.is_comparison else _list_estimates(scenario)),

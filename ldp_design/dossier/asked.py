@@ -13,6 +13,7 @@ import msgpack
 from encoders.explain.plausible import MAX_LISTED_ANSWERS, compute_likelihoods, describe_payload
 from encoders.explain.preview import Preview, preview
 from encoders.explain.wording import Wording
+from encoders.mechanisms import DE, OUE, SS, SUE, THE
 from encoders.mechanisms.probability_text import choose_unit, percent
 from encoders.randomness import FastStream
 from encoders.report import ARRAY_OF_FIVE, unpack
@@ -21,7 +22,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.features import BinnedFeature, ChoiceFeature, Choices, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.questions import SQUARE
+from encoders.survey.questions import SQUARE, Question
 from encoders.survey.waves import NOW
 from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
@@ -157,7 +158,6 @@ def describe_sample(plan: Plan) -> SimpleNamespace:
 def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
     report, question = unpack(shown.report), shown.randomised.question
     version = shown.report[1:2]
-    payload = quote_program("; ".join(describe_payload(question, report.payload, _find_wording(plan))))
     fields = [
         bytes([ARRAY_OF_FIVE]),
         version,
@@ -170,10 +170,20 @@ def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
         version=version[0],
         number=report.question,
         question=question.name,
-        payload=payload,
+        payload=_describe_payload(plan, question, report.payload),
     )
     for data, meaning in zip(fields, meanings, strict=True):
         yield data.hex(" "), meaning.title, meaning
+
+
+def _describe_payload(plan: Plan, question: Question, payload: bytes) -> str:
+    mechanism, wording = question.mechanism, _find_wording(plan)
+    cells = mechanism.contribution(payload)
+    if isinstance(mechanism, DE):
+        return wording.answer(_translate(plan, question.meaning(cells.index(1))))
+    if isinstance(mechanism, SS | SUE | OUE | THE):
+        return TEXTS.write("words.yes-answers", number=sum(cells), answers=len(cells))
+    return quote_program("; ".join(describe_payload(question, payload, wording)))
 
 
 def _choose_answers(chances: dict[Any, Fraction], truth: object) -> list[Any]:

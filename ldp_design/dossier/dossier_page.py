@@ -27,6 +27,7 @@ from ldp_design.sizing.size_facts import SizeFacts
 from ldp_design.sizing.size_summary import Cell
 
 TEXTS = Texts("ldp_design.dossier")
+_MARK = Markup('<span class="basis {}">{}</span>')
 
 # -- facts about a plan of people or of silos -------------------------------------------------------
 
@@ -65,7 +66,7 @@ def describe_plan(
         epsilon=localise(source.epsilon),
         file=source.file,
         version=Markup(__version__),  # noqa: S704 - not a name
-        marks=SimpleNamespace(**{name: _mark_basis(name, text) for name, text in find_bases().items()}),
+        marks=SimpleNamespace(**{name: _MARK.format(name, text) for name, text in find_bases().items()}),
         label=plan.row_label,
         # what the author states about the survey; empty where nothing is stated
         about=SimpleNamespace(
@@ -94,12 +95,7 @@ def _list_headings(is_silo: bool) -> dict[str, tuple[int, str]]:
 
 
 def find_bases() -> dict[str, str]:
-    """Return what statements rest on, in words, by the names of the bases."""
     return {each.name.lower(): TEXTS.write(f"page.{each.name.lower()}") for each in Basis}
-
-
-def _mark_basis(name: str, text: str) -> Markup:
-    return Markup('<span class="basis {}">{}</span>').format(name, text)
 
 
 def join_names(names: Iterable[str], word: str = "and") -> str:

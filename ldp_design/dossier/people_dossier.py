@@ -16,7 +16,7 @@ from encoders.mechanisms import SS
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_audit, find_report_privacy, update_belief
-from ldp_aggregator.wording.language import LANGUAGE, Language, write_in
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import (
     Count,
@@ -56,13 +56,8 @@ _MAX_TITLE = 100
 _MAX_QUESTIONS = 12
 
 
-def render_dossier(source: DossierSource, language: Language = Language()) -> bytes:  # noqa: B008 - frozen
-    """Return the dossier in UTF-8; the same source gives the same bytes."""
-    with write_in(language):
-        return _render(source)
-
-
-def _render(source: DossierSource) -> bytes:
+def render_dossier(source: DossierSource) -> bytes:
+    """Return the dossier in UTF-8; the same source and language give the same bytes."""
     plan, audit, facts = source.plan, source.audit, describe_people(source)
     return render_page(
         "dossier.html",
@@ -100,6 +95,9 @@ def _render(source: DossierSource) -> bytes:
 
 def describe_people(source: DossierSource) -> DossierFacts:
     plan, audit, commands, epsilon = source.plan, source.audit, source.commands, source.plan.epsilon
+    if audit:
+        words = {"statement": find_audit(audit.passed, audit.trials), "bound": localise(audit.bound)}
+        audit = SimpleNamespace(**{**vars(audit), **words})
     sizes = source.scenarios[0].sizes if source.scenarios else ()
     size = describe_size(sizes[0], len(sizes) > 1, commands.size) if sizes else None
     common = describe_plan(source, commands, size, is_silo=False)
@@ -110,7 +108,7 @@ def describe_people(source: DossierSource) -> DossierFacts:
         questions=describe_questions(plan),
         nonresponse=_describe_nonresponse(plan),
         relay=_describe_relay(plan),
-        audit=_describe_audit(audit) if audit else None,
+        audit=audit,
         accuracy=describe_accuracy(source, size) if size else None,  # None for a validation round
         sample=describe_sample(plan),
         consent=_describe_consent(source, common),
@@ -125,18 +123,11 @@ def describe_people(source: DossierSource) -> DossierFacts:
     )
 
 
-def _describe_audit(audit: SimpleNamespace) -> SimpleNamespace:
-    words = {"statement": find_audit(audit.passed, audit.trials), "bound": localise(audit.bound)}
-    return SimpleNamespace(**{**vars(audit), **words})
-
-
 def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
     causes, label = find_nonresponse_causes(plan), plan.row_label
     required = ", ".join(causes.required)
-    incomplete = [
-        *causes.incomplete,
-        *([TEXTS.write("words.quoted", name=label.name)] if causes.is_label_incomplete else []),
-    ]
+    quoted = [TEXTS.write("words.quoted", name=label.name)] if causes.is_label_incomplete else []
+    incomplete = [*causes.incomplete, *quoted]
     return SimpleNamespace(
         causes=causes,
         required=required,

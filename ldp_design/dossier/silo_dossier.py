@@ -10,7 +10,6 @@ from pathlib import Path
 
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
-from ldp_aggregator.wording.language import Language, write_in
 from ldp_aggregator.wording.values import Count, Counted, RoundShare, localise
 from ldp_design.authoring.organisation_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.accuracy import describe_estimate
@@ -55,13 +54,8 @@ def read_silo_source(
     )
 
 
-def render_silo_dossier(source: SiloSource, language: Language = Language()) -> bytes:  # noqa: B008 - frozen
-    """Return the dossier in UTF-8; the same source gives the same bytes."""
-    with write_in(language):
-        return _render(source)
-
-
-def _render(source: SiloSource) -> bytes:
+def render_silo_dossier(source: SiloSource) -> bytes:
+    """Return the dossier in UTF-8; the same source and language give the same bytes."""
     plan, first, facts = source.plan, source.sizes[0], _describe_silos(source)
     grades = [] if facts.size.is_comparison else TEXTS.section("grades", facts)
     return render_page(

@@ -174,7 +174,7 @@ def compare_margins(size: ExpectedMargins) -> list[Cell]:
 def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares several numbers of people."""
     rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
-    return [[TEXTS.find("cells.people"), *_comparison_head(sizes[0])], *rows]
+    return [_comparison_head(sizes[0], "people"), *rows]
 
 
 def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
@@ -182,25 +182,18 @@ def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
     rows = [
         [
             localise(decimal_text(each.survey.epsilon)),
-            Count(each.rows),
-            Count(each.silos),
+            *map(Count, (each.rows, each.silos)),
             *compare_margins(each),
         ]
         for each in sizes
     ]
-    return [
-        [
-            *(TEXTS.find(f"cells.{name}") for name in ("epsilon", "rows", "silos")),
-            *_comparison_head(sizes[0]),
-        ],
-        *rows,
-    ]
+    return [_comparison_head(sizes[0], "epsilon", "rows", "silos"), *rows]
 
 
-def _comparison_head(size: Size | SiloSize) -> list[Cell]:
+def _comparison_head(size: Size | SiloSize, *first: str) -> list[Cell]:
     by_label = ("label-margin", "widest-share", "widest-by-label")
     label = size.survey.label
-    names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
+    names = (*first, *(by_label if label.exists else ("widest-share",)), "noise-features")
     return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
 
 

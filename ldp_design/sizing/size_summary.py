@@ -65,7 +65,7 @@ class MarginCells(NamedTuple):
     """The margin of the share of missing answers, if they may be missing."""
 
     @property
-    def grade(self) -> Statement:
+    def grade(self) -> str:
         return write_grade(self.margin.grade)
 
     def columns(self, has_label: bool) -> list[Cell]:
@@ -76,8 +76,8 @@ class MarginCells(NamedTuple):
         return [self.all_people, grade, "" if self.all_people is self.estimate else self.estimate]
 
 
-def write_grade(grade: Grade) -> Statement:
-    return TEXTS.find(f"cells.{grade}")
+def write_grade(grade: Grade) -> str:
+    return TEXTS.write(f"cells.{grade}")
 
 
 def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
@@ -193,8 +193,9 @@ def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
 def _comparison_head(size: Size | SiloSize, *first: str) -> list[Cell]:
     by_label = ("label-margin", "widest-share", "widest-by-label")
     label = size.survey.label
-    names = (*first, *(by_label if label.exists else ("widest-share",)), "noise-features")
-    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
+    names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
+    shown = (TEXTS.find(f"cells.{name}", label=label.name) for name in names)
+    return [*(TEXTS.write(f"cells.{name}") for name in first), *shown]
 
 
 def build_relay_table(relay: RelaySize) -> list[list[Cell]]:

@@ -88,7 +88,8 @@ LAYERS = {
         {"cli", "telemetry", "testing"},
     ],
     "ldp_aggregator": [
-        {"arrays", "atomic_file", "background_task", "form_page", "wording"},
+        {"arrays", "atomic_file", "background_task", "wording"},
+        {"form_page"},
         {"codec"},
         {"render", "rows", "stores"},
         {"snapshot_entries"},

@@ -15,6 +15,7 @@ from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import dump_table
 from ldp_aggregator.views.results_page import render_page
 from ldp_aggregator.views.series_sections import build_full_table
+from ldp_aggregator.wording.language import write_in
 from ldp_aggregator.wording.values import WORDS
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -58,8 +59,8 @@ def main(
     """
     require_distinct({"--output": output, "--csv": csv_file}, [file, other, *words])
     results, compared = read_results(file), read_results(other) if other else None
-    chosen = read_language(language, results.plan, words, [WORDS, TEXTS])
-    page = render_page(results, compared, independent=independent, note=note, language=chosen)
+    with write_in(read_language(language, results.plan, words, [WORDS, TEXTS])):
+        page = render_page(results, compared, independent=independent, note=note)
     contents = {output: page}
     if csv_file:
         contents[csv_file] = dump_table(build_full_table(results)).encode()

@@ -33,14 +33,20 @@ def language_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(words(command))
 
 
-def read_language(asked: str, plan: AnyPlan, paths: Sequence[Path], texts: Sequence[Texts]) -> Language:
-    """Return the language of a page with these texts; raise a usage error that names what is wrong."""
+def read_language(
+    asked: str, plan: AnyPlan, paths: Sequence[Path], texts: Sequence[Texts], needed: tuple[str, ...] = ("",)
+) -> Language:
+    """Return the language of a page with these texts; raise a usage error that names what is wrong.
+
+    `needed` are the beginnings of the names of the words that the page needs.
+    """
     english = {name: body for each in texts for name, body in each.english.items()}
+    shown = [name for name in english if name.startswith(needed)]
     given = [files(each.package).joinpath("texts/words-de.json") for each in texts]
     words = _merge(read_words(each.read_bytes(), english) for each in given if each.is_file())
     try:
         offered = plan.texts.languages if plan.texts else ()
-        return choose_language(asked, offered, _merge([words, read_word_files(paths, english)]), english)
+        return choose_language(asked, offered, _merge([words, read_word_files(paths, english)]), shown)
     except SurveyError as error:
         raise click.BadParameter(str(error), param_hint="--language") from error
 

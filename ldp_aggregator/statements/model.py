@@ -90,10 +90,10 @@ def find_limits(results: Results) -> list[Statement]:
 _ABBREVIATED = ("DE", "SUE", "OUE", "SHE", "THE", "SS", "count_table")
 
 
-def explain_mechanisms(names: Iterable[str]) -> list[Statement]:
+def explain_mechanisms(names: Iterable[str]) -> list[str]:
     """Return a sentence for each abbreviated mechanism among the names."""
     used = {name.partition("(")[0] for name in names}
-    return [TEXTS.find(f"mechanisms.{each}") for each in _ABBREVIATED if each in used]
+    return [TEXTS.write(f"mechanisms.{each}") for each in _ABBREVIATED if each in used]
 
 
 def find_citation(results: Results) -> list[Statement]:

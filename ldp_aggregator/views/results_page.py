@@ -34,40 +34,26 @@ from ldp_aggregator.views.sections import (
 )
 from ldp_aggregator.views.series_sections import build_series
 from ldp_aggregator.views.survey_comparison import compare_surveys
-from ldp_aggregator.wording.language import LANGUAGE, Language, write_in
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.values import Count
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
 
 
 def render_page(
-    results: Results,
-    other: Results | None = None,
-    *,
-    independent: bool = False,
-    note: str = "",
-    language: Language = Language(),  # noqa: B008 - it is frozen
+    results: Results, other: Results | None = None, *, independent: bool = False, note: str = ""
 ) -> bytes:
-    """Return the results page in UTF-8; the same arguments give the same bytes.
+    """Return the results page in UTF-8; the same arguments and language give the same bytes.
 
     `other` is another survey to compare the results with, and `independent` as in :func:`compare_surveys`.
-    The page shows `note`, a sentence of the publisher, in its summary, and is written in `language`.
+    The page shows `note`, a sentence of the publisher, in its summary.
     Raises ComparisonError as :func:`compare_surveys`, and ResultsError if one of two is a model of a curator.
     """
     if other and (results.is_curator or other.is_curator):
         raise ResultsError(_NO_COMPARISON)
-    with write_in(language):
-        if results.is_curator:
-            return _render_curator(results, note)
-        return _render_survey(results, other, independent, note)
-
-
-def _render_curator(results: Results, note: str) -> bytes:
-    sections, lead = list_curator_sections(results), find_curator_lead(results)
-    return _render(results, sections, note, lead=lead, notices=(), pointers=(), tiles=())
-
-
-def _render_survey(results: Results, other: Results | None, independent: bool, note: str) -> bytes:
+    if results.is_curator:
+        sections, lead = list_curator_sections(results), find_curator_lead(results)
+        return _render(results, sections, note, lead=lead, notices=(), pointers=(), tiles=())
     table = [] if results.is_validation else build_table(results.estimates, results.plan)
     sections = list_sections(results, table)
     if other:

@@ -189,12 +189,8 @@ def build_method(results: Results) -> Section:
 
 
 def list_mechanisms(results: Results) -> list[Note]:
-    explained = explain_mechanisms(each.mechanism.name for each in results.plan.questions)
-    return (
-        [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(map(str, explained))))]
-        if explained
-        else []
-    )
+    explained = " ".join(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
+    return [Note(TEXTS.find("tables.mechanisms", explanations=explained))] if explained else []
 
 
 def build_reading(results: Results, *, all_looks: bool = False) -> Section:

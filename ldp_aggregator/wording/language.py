@@ -44,23 +44,23 @@ def write_in(language: Language) -> Iterator[None]:
         LANGUAGE.reset(token)
 
 
-def choose_language(asked: str, offered: Iterable[str], words: Words, english: Mapping[str, str]) -> Language:
+def choose_language(asked: str, offered: Iterable[str], words: Words, needed: Iterable[str]) -> Language:
     """Return the language `asked`, or if it is empty the first offered one that has words, else English.
 
-    Words of "pt" are used for "pt-BR" too. Raises SurveyError if there are none, or some are missing.
+    Words of "pt" are used for "pt-BR" too. Raises SurveyError if they lack, or some of `needed` do.
     """
     wanted = asked or next(iter(offered), "en")
     tags = [wanted.rsplit("-", cut)[0] for cut in range(wanted.count("-") + 1)]
-    found = next((each for each in tags if each == "en" or each in words), None)
-    if found is None and asked:
+    found = next((each for each in tags if each == "en" or each in words), "")
+    if asked and not found:
         raise SurveyError(
             f"has no words: add them with --words, or choose {', '.join(['en', *words])}", asked
         )
-    if found in (None, "en"):
-        return Language(asked or "en" if found else "")
-    if missing := [name for name in english if name not in words[str(found)]]:
-        raise SurveyError(f"{len(missing)} words are missing, for example {missing[0]}", str(found))
-    return Language(wanted, words[str(found)])
+    if found in ("", "en"):
+        return Language(found and wanted)
+    if missing := [name for name in needed if name not in words[found]]:
+        raise SurveyError(f"{len(missing)} words are missing, for example {missing[0]}", found)
+    return Language(wanted, words[found])
 
 
 def read_words(data: bytes, english: Mapping[str, str]) -> dict[str, dict[str, str]]:

@@ -29,7 +29,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from types import SimpleNamespace
 from typing import Any
 
@@ -114,6 +113,13 @@ class Statement:
         """Return the statement as plain text."""
         return self.fill(str, lambda words: words.replace("`", ""))
 
+    @property
+    def cells(self) -> list[str]:
+        """The parts of the text between " | ", as plain text."""
+        return [
+            str(replace(self, entry=replace(self.entry, text=each))) for each in self.entry.text.split(" | ")
+        ]
+
     def fill(self, write: Write, write_words: Callable[[str], str] = str) -> str:
         """Return the text with its holes filled.
 
@@ -140,12 +146,9 @@ class Texts:
     @property
     def english(self) -> dict[str, str]:
         """The English texts by the names that translations use: PACKAGE/FILE.ENTRY and the conditions."""
-        names = sorted(each.name for each in self._folder.iterdir() if each.name.endswith(".md"))
-        return {
-            self._name(key): body.strip()
-            for name in names
-            for _, key, body in _split(name.removesuffix(".md"), self._load(name))
-        }
+        names = sorted(each.name for each in files(self.package).joinpath("texts").iterdir())
+        blocks = (each for name in names if name.endswith(".md") for each in self._split(name[:-3]))
+        return {key: body.strip() for _, key, body in blocks}
 
     def find(self, identifier: str, facts: object = None, /, **values: object) -> Statement:
         """Return the statement FILE.ENTRY; the facts that its text names are `values`, or an object.
@@ -171,34 +174,32 @@ class Texts:
 
     def table(self, name: str, /, **values: object) -> dict[str, Any]:
         """Return the caption and the head of a table: the parts of its entry in captions.md, with " | "."""
-        found = self.find(f"captions.{name}", **values)
-        caption, *head = (
-            str(replace(found, entry=replace(found.entry, text=each)))
-            for each in found.entry.text.split(" | ")
-        )
+        caption, *head = self.find(f"captions.{name}", **values).cells
         return {"caption": caption, "head": head}
 
     def _read(self, name: str) -> _TextFile:
         return self._read_in(name, LANGUAGE.get())
 
     def _read_file(self, name: str, language: Language) -> _TextFile:
-        blocks = _split(name, self._load(f"{name}.md"))
-        texts = [(found, language.words.get(self._name(key), body)) for found, key, body in blocks]
-        parsed = [(found["level"], _parse(name, found, body)) for found, body in texts]
-        statements, words = ([entry for each, entry in parsed if each == level] for level in ("##", "###"))
-        if name != "words" and self._folder.joinpath("words.md").is_file():
+        found = [
+            (heading["level"], _parse(name, heading, language.words.get(key, body)))
+            for heading, key, body in self._split(name)
+        ]
+        statements, words = ([entry for each, entry in found if each == level] for level in ("##", "###"))
+        if name != "words" and files(self.package).joinpath("texts/words.md").is_file():
             words += self._read_in("words", language).words
         return _TextFile(statements, words)
 
-    @property
-    def _folder(self) -> Traversable:
-        return files(self.package).joinpath("texts")
-
-    def _load(self, name: str) -> str:
-        return self._folder.joinpath(name).read_text(encoding="utf-8")
-
-    def _name(self, key: str) -> str:
-        return f"{self.package.rpartition('.')[2]}/{key}"
+    def _split(self, name: str) -> Iterator[tuple[re.Match[str], str, str]]:
+        """Yield the heading of each entry of a file, its name in translations, and its whole text."""
+        text = files(self.package).joinpath(f"texts/{name}.md").read_text(encoding="utf-8")
+        for block in re.split(r"^(?=###? )", text, flags=re.MULTILINE)[1:]:
+            heading, _, body = block.partition("\n")
+            found = _HEADING.fullmatch(heading)
+            if not found:
+                raise ValueError(f"{name}.md: the heading {heading!r} is not understood")
+            conditions = f" if {found['conditions']}" if found["conditions"] else ""
+            yield found, f"{self.package.rpartition('.')[2]}/{name}.{found['name']}{conditions}", body
 
 
 @dataclass(frozen=True)
@@ -233,17 +234,6 @@ class _TextFile:
                     raise KeyError(f"{entry.id}: {type(facts).__name__} has no fact {name!r}")
             if not isinstance(facts, SimpleNamespace):  # values may lack those of words that do not hold
                 self._check_names(words, facts)
-
-
-def _split(name: str, text: str) -> Iterator[tuple[re.Match[str], str, str]]:
-    """Yield the heading of each entry of a file, its name with the conditions, and its whole text."""
-    for block in re.split(r"^(?=###? )", text, flags=re.MULTILINE)[1:]:
-        heading, _, body = block.partition("\n")
-        found = _HEADING.fullmatch(heading)
-        if not found:
-            raise ValueError(f"{name}.md: the heading {heading!r} is not understood")
-        conditions = f" if {found['conditions']}" if found["conditions"] else ""
-        yield found, f"{name}.{found['name']}{conditions}", body
 
 
 def _parse(name: str, found: re.Match[str], body: str) -> TextEntry:

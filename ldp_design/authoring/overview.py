@@ -47,7 +47,7 @@ def format_overview(plan: Plan) -> str:
     lines = [f"{plan.id}: epsilon {decimal_text(plan.epsilon)}, {count_questions(plan)}", ""]
     lines += format_table([head, *rows], "<" + ">" * len(head[1:]))
     mechanisms = explain_mechanisms(question.mechanism.name for question in plan.questions)
-    lines += ["", *wrap_text(" ".join([_UNUSED * bool(unused) + _LEGEND, *map(str, mechanisms)]))]
+    lines += ["", *wrap_text(" ".join([_UNUSED * bool(unused) + _LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     if plan.series:

@@ -17,7 +17,9 @@ def make_section(values, classes, name="tea", marked=False):
         )
         for place, value in enumerate(values)
     ]
-    table = EstimateTable(caption="Shares", name=name, ticks=("0", "1", "2"), groups=tuple(groups))
+    table = EstimateTable(
+        caption="Shares", name=name, ticks=("0", "1", "2"), groups=tuple(groups), head="Class"
+    )
     return Section(id=name, heading=name, marked=marked, parts=[table])
 
 

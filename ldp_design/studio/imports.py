@@ -39,10 +39,8 @@ class ImportRefused(LdpError):
 def write_new(title: str, languages: Sequence[str]) -> str:
     """Return a survey with one question and tables for texts."""
     text = _EMPTY.format(id=quote(make_survey_id(title)), title=quote(title))
-    first = f"title = {quote(title)}\n"
-    return text + "".join(
-        f"\n[texts.{each}]\n{'' if place else first}" for place, each in enumerate(languages)
-    )
+    tables = "".join(f"\n[texts.{each}]\n" for each in languages)
+    return text + tables.replace("]\n", f"]\ntitle = {quote(title)}\n", 1)
 
 
 def read_example() -> str:

@@ -50,10 +50,9 @@ def serve_studio(path: Path, port: int, announce: Callable[[str], object], *, op
     for each in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.default_int_handler)
     threading.Thread(target=_watch, args=[session, server], daemon=True).start()
-    address = access.address
-    announce(address)
+    announce(access.address)
     if opens_browser:
-        threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+        threading.Thread(target=webbrowser.open, args=[access.address], daemon=True).start()
     try:
         with suppress(KeyboardInterrupt):
             server.serve_forever()

@@ -77,24 +77,22 @@ function drawSignature(isReady) {
     button("sign", key ? t("sign") : t("make_key"), () => run(() => post("api/sign")), { disabled: !isReady }));
 }
 
-async function downloadZip(query) {
+async function downloadZip() {
   const name = `${store.state.facts.id}.zip`;
-  const href = URL.createObjectURL(await download(`api/publish/zip?${query}`));
+  const href = URL.createObjectURL(await download("api/publish", request("zip")));
   h("a", { href, download: name }).click();
   return t("zip_done", name);
 }
 
-const writeFolder = async (query) => t("folder_done", (await post(`api/publish/folder?${query}`)).folder);
+const writeFolder = async () => t("folder_done", (await post("api/publish", request("folder"))).folder);
+const request = (kind) => ({ ...form, form: kind, collector: find("relay") ? "" : form.collector });
 
 async function make(step) {
-  const query = new URLSearchParams();
-  if (!find("relay")) query.set("collector", form.collector);
-  if (form.allowEnglish) query.set("allowEnglish", "1");
   busy = true;
   outcome = "";
   refresh();
   try {
-    announce(outcome = await step(query));
+    announce(outcome = await step());
   } catch (error) {
     fail(error);
   }

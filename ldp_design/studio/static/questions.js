@@ -63,7 +63,8 @@ function drawSurvey() {
     mistakes(["about"], true), mistakes(["texts"]),
     row(
       choose("add-language", t("add_language"), named(without), "",
-        (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: {} } })), !tags.length && t("no_language")),
+        (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: {} } })),
+        !tags.length && t("no_language")),
       tags.length > 1 && choose("drop-language", t("drop_language"), named(tags), "",
         (tag) => edit(() => ({ op: "delete", path: ["texts", tag] }))),
       field(["survey", "id"], t("id"), { hint: t("id_hint"), save: saveId })));
@@ -197,7 +198,8 @@ async function addAnswer(path, entry) {
     return { op: "value", path: own, value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } };
   });
   const tag = firstLanguage();
-  focusOn(tag ? textPath(path, tag, "values", answersOf(find(...path)).at(-1)) : [...path, "answers", String(answers.length)]);
+  const made = answersOf(find(...path)).at(-1);
+  focusOn(tag ? textPath(path, tag, "values", made) : [...path, "answers", String(answers.length)]);
 }
 
 const focusOn = (path) => document.getElementById(idOf(path))?.focus();

@@ -4,7 +4,7 @@ import { get, readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
 import { button, check, field, h3, heading, mistakes } from "./fields.js";
 import { edit, fail, find, languages, refresh, store } from "./store.js";
-import { formatCount, formatShare, t } from "./words.js";
+import { formatCount, formatNumber, formatPoints, formatShare, t } from "./words.js";
 
 const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
@@ -46,7 +46,7 @@ async function compute(mine, isSized, wants) {
   if (!wants) return;
   suggestions = [];
   suggested = mine.version;
-  await readLines("api/suggestions", (found) => {
+  await readLines("api/stream/suggestions", (found) => {
     if (mine === pending && !found.message) {
       suggestions.push(found);
       refresh();
@@ -140,13 +140,16 @@ function drawMargins(factor = 1) {
 }
 
 function drawMargin(row, factor, isVerified) {
+  const { share, typical, unit, useful } = row;
   const margin = row.margin === null ? null : row.margin * factor;
-  const guessed = margin === null || margin > row.useful ? "noise" : margin < row.centre / 4 ? "good" : "rough";
+  const guessed = margin === null || margin > useful ? "noise" : margin <= typical / 4 ? "good" : "rough";
   const grade = isVerified ? row.grade : guessed;
-  const shown = isVerified ? row.estimate : `${t("about")} \u00b1 ${formatShare(margin)}`;
+  const shown = share === null ? t("mean_margin", formatNumber(margin))
+    : t("share_margin", formatShare(share), formatPoints(margin));
   return h("li", { class: `margin ${grade}` },
-    h("span", { class: "name" }, titleOf(row.name)), drawBar(row.centre, margin),
-    h("span", { class: "value" }, shown), h("span", { class: `grade ${grade}` }, t(grade)));
+    h("span", { class: "name" }, titleOf(row.name)), drawBar(share ?? 0.5, margin === null ? null : margin / unit),
+    h("span", { class: "value" }, isVerified ? shown : `${t("about")} ${shown}`),
+    h("span", { class: `grade ${grade}` }, t(grade)));
 }
 
 /** Return the title of a feature, of one of its choices, or of a table, in the survey's first language. */
@@ -191,8 +194,8 @@ function drawSuggestions() {
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
       button(`suggestion-${place}`, describe(each), () => edit(() => each.operations)),
-      h("span", {}, t("effect", formatShare(each.before.widest), formatShare(each.after.widest),
-        each.before.noise, each.after.noise))))));
+      h("span", {}, t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest),
+        each.before.noise.length, each.after.noise.length))))));
 }
 
 function describe({ name, values }) {
@@ -204,7 +207,7 @@ function drawAccuracy() {
   const simulate = async () => {
     accuracy = { done: 0 };
     refresh();
-    await readLines("api/accuracy", (line) => { accuracy = line; refresh(); }).catch(fail);
+    await readLines("api/stream/accuracy", (line) => { accuracy = line; refresh(); }).catch(fail);
   };
   return card(h3("accuracy"), note(t("accuracy_hint")),
     button("simulate", t("simulate"), simulate, { disabled: accuracy && !accuracy.table && !accuracy.message }),

@@ -9,10 +9,11 @@ let draw = () => {};
 let queue = Promise.resolve();
 let waiting = 0;
 const renamings = [];
-let known = 0;
+let drawn = 0; // how many of them the author sees
+let known = Infinity;
 
 export function onChange(listener) {
-  draw = listener;
+  draw = () => listener(drawn = renamings.length);
 }
 
 /** Draw the page again, unless fields would be exchanged under the author's hand: edits wait, or a slider moves. */
@@ -47,15 +48,18 @@ export function fail(error) {
 
 /** Change the survey: `make` returns operations, and is called after all changes before it. */
 export function edit(make) {
-  const seen = renamings.length;
+  const seen = drawn;
   return run(async () => {
-    known = seen;
-    const operations = [make()].flat(3).filter(Boolean).map(follow);
-    known = renamings.length;
+    let operations;
+    try {
+      known = seen;
+      operations = [make()].flat(3).filter(Boolean).map(follow);
+    } finally {
+      known = Infinity;
+    }
     if (!operations.length) return store.state;
     const state = await post("api/edit", { operations });
     renamings.push(...operations.filter(({ op }) => op === "rename" || op === "value"));
-    known = renamings.length;
     return state;
   });
 }

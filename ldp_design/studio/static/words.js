@@ -15,5 +15,8 @@ export function t(name, ...holes) {
 }
 
 export const formatCount = (number) => Number(number).toLocaleString(language);
-export const formatShare = (share) => (share === null || share > 10 ? t("unknown")
-  : `${(100 * share).toLocaleString(language, { maximumFractionDigits: 1 })} %`);
+const round = (number, digits) => number.toLocaleString(language, { maximumFractionDigits: digits });
+export const formatShare = (share) => `${round(100 * share, 1)}\u202f%`;
+export const formatPoints = (margin) => (margin === null || margin >= 0.5 ? t("many") : round(100 * margin, 1));
+export const formatNumber = (number) => (number === null ? t("unknown")
+  : round(Number(number.toPrecision(3)), number < 100 ? 4 : 0));

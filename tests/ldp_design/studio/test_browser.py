@@ -6,10 +6,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from encoders.survey import read_survey
+from ldp_design.authoring.toml_patch import parse_tables
 from ldp_design.studio import imports
-from ldp_design.studio.edits import parse_tables
 from tests.ldp_design.studio.test_edits import HOSTILE
 from tests.support.browser import LOOKS, WIDE, assert_accessible, assert_every_look, assert_no_sideways_scroll
+from tests.support.http_servers import QuietHandler, serve
 from tests.support.servers import wait_for
 from tests.support.studio import processes_of, run_studio
 
@@ -381,6 +382,32 @@ def test_the_draft_is_there_after_a_reload_and_after_the_end(chromium, tmp_path)
         expect(page.get_by_text("were not saved the last time")).to_be_visible()
         expect(page.get_by_role("button", name="Delete: cards")).to_have_count(0)
         author.context.close()
+
+
+def test_two_studios_work_side_by_side_and_another_program_gets_no_cookie(chromium, tmp_path):
+    class Other(QuietHandler):
+        def do_GET(self):
+            cookies.append(self.headers["Cookie"])
+            self.answer(200)
+
+    cookies = []
+    folders = [tmp_path / name for name in ("one", "two")]
+    for each in folders:
+        each.mkdir()
+    with run_studio(folders[0], EXAMPLE) as one, run_studio(folders[1], EXAMPLE) as two:
+        author = Author(chromium, one)
+        other = author.context.new_page()
+        author.open()
+        other.goto(two.address)
+        for page in (author.page, other):
+            page.get_by_role("button", name="Delete: cards").click()
+            page.locator("#save").click()
+            expect(page.locator("#save")).to_be_disabled()
+        with serve(Other) as origin:
+            author.context.new_page().goto(origin)
+        author.context.close()
+    assert all("cards" not in each.path.read_text() for each in (one, two))
+    assert set(cookies) == {None}
 
 
 def test_a_browser_that_is_closed_during_a_trial_leaves_no_process(chromium, tmp_path):

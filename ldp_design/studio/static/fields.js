@@ -3,7 +3,7 @@
 import { h, note } from "./dom.js";
 import { list } from "./kinds.js";
 import { edit, features, find, problemsAt, store } from "./store.js";
-import { t } from "./words.js";
+import { t, translate } from "./words.js";
 
 /** Return the id of an element for an entry: with the places of questions and answers, as names change. */
 export function idOf(path) {
@@ -22,7 +22,7 @@ export function idOf(path) {
 export function mistakes(path, below = false) {
   const found = problemsAt(path, below);
   return found.length > 0 && h("ul", { class: "mistakes", id: `${idOf(path)}-why` },
-    found.map(({ severity, message }) => h("li", { class: severity }, message)));
+    found.map(({ severity, message }) => h("li", { class: severity }, translate(message))));
 }
 
 /** Return operations that write a text or a number, or delete the entry if it is empty. */
@@ -81,13 +81,11 @@ export const button = (id, text, click, attributes = {}) => h(
 export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
 
 /** Return a table with a row for each text, and a column for each language. */
-export function textGrid(head, rows, tags) {
+export function textGrid(rows, tags, hasActions = false) {
+  const heads = [h("td", {}), ...[...tags.map(languageName)].map((each) => h("th", { scope: "col" }, each)),
+    hasActions && h("th", { scope: "col" }, h("span", { class: "hidden" }, t("actions")))];
   return h("div", { class: "scroll" }, h("table", { class: "grid" },
-    h("thead", {},
-      h("tr", {},
-        [...head, ...tags.map(languageName)].map((each) => h(
-          "th", { scope: "col" }, each || h("span", { class: "hidden" }, t("actions")))))),
-    h("tbody", {}, rows)));
+    h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
 }
 
 export function languageName(tag) {

@@ -9,7 +9,7 @@ import { drawSizes, verify } from "./sizes.js";
 import { drawStart } from "./start.js";
 import { onChange, refresh, reload, run, store, take } from "./store.js";
 import { drawPage, drawTrial } from "./trial.js";
-import { language, loadWords, t } from "./words.js";
+import { language, loadWords, t, translate } from "./words.js";
 
 const VIEWS = ["questions", "sizes", "page", "trial", "publish", "file"];
 let text = "";
@@ -113,7 +113,7 @@ function drawFile() {
     h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
     h("ul", { class: "mistakes" },
       problems.map(({ severity, line, field, message }) => h(
-        "li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", message))),
+        "li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", translate(message)))),
     h("div", { class: "field" }, h("label", { for: "text" }, store.state.name), area),
     button("take-text", t("take_text"), () => run(() => post("api/text", { text })))];
 }

@@ -5,7 +5,7 @@ import { announce, card, h, note, row } from "./dom.js";
 import { button, check, h3, heading, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { t } from "./words.js";
-import { verify } from "./sizes.js";
+import { titleOf, verify } from "./sizes.js";
 
 const form = { collector: "", allowEnglish: false };
 let busy = false;
@@ -31,7 +31,7 @@ function points() {
     [!facts?.untranslated.length, t("todo_words", facts?.untranslated.join(", ") || "\u2013"), "publish"],
     [
       noisy !== null && !noisy.length,
-      noisy?.length ? t("todo_noise", noisy.join(", ")) : noisy ? t("todo_sizes") : t("computing"), "sizes"],
+      noisy?.length ? t("todo_noise", noisy.map(titleOf).join(", ")) : noisy ? t("todo_sizes") : t("computing"), "sizes"],
     find("relay") && [
       Boolean(facts?.relay?.has_keys) && !find("relay", "url")?.includes("relay.example"), t("todo_relay"), "sizes"],
     [Boolean(keys.signature), t("todo_key"), "publish"],
@@ -44,19 +44,20 @@ export function drawPublish(go) {
   const { facts, path, saved } = store.state;
   const unspoken = facts?.untranslated ?? [];
   const isReady = facts && saved && !busy;
+  const lacksKeys = find("relay") && !facts?.relay?.has_keys;
   return [
     ...heading("publish"),
     card(h3("checklist"), h("ul", { class: "todo" }, points().map((point, place) => drawPoint(point, place, go)))),
     card(h3("files"),
-      find("relay") ? h("p", {}, t("relay_page"))
+      find("relay") ? h("p", {}, t(lacksKeys ? "relay_first" : "relay_page"))
         : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; }, {
           hint: t("collector_hint"), type: "url", placeholder: "https://collector.example",
         }),
       unspoken.length > 0 && check("allow-english", t("allow_english", unspoken.join(", ")), form.allowEnglish,
         (isOn) => { form.allowEnglish = isOn; }),
       !saved && note(t("save_first")),
-      row(button("zip", t("zip"), () => make(downloadZip), { class: "primary", disabled: !isReady }),
-        button("folder", t("folder"), () => make(writeFolder), { disabled: !isReady })),
+      row(button("zip", t("zip"), () => make(downloadZip), { class: "primary", disabled: !isReady || lacksKeys }),
+        button("folder", t("folder"), () => make(writeFolder), { disabled: !isReady || lacksKeys })),
       h("p", { role: "status" }, busy ? t("writing") : outcome)),
     drawSignature(isReady),
     card(h3("commands"), note(t("commands_hint", path)), h("dl", { class: "commands" }, commands().map(drawCommand)))];

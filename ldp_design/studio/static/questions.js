@@ -6,12 +6,13 @@ import {
   write,
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
-import { edit, fail, features, find, languages, now, problemsAt, refresh, store } from "./store.js";
-import { t } from "./words.js";
+import { edit, features, find, languages, now, problemsAt, refresh, say, store } from "./store.js";
+import { t, translate } from "./words.js";
 
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
+const NAME = "\u0000name";
 const PLACEHOLDER = /^(question|answer)-\d+$/;
 
 export function drawQuestions() {
@@ -35,31 +36,30 @@ function drawLost() {
   const lost = store.state.problems.filter(({ field: path }) => !path || !shown.test(path));
   return lost.length > 0 && h("ul", { class: "mistakes" },
     lost.map(({ severity, message, field: path, line }) => h("li", { class: severity },
-      [line && t("line", line), path, message].filter(Boolean).join(": "))));
+      [line && t("line", line), path].filter(Boolean).map((each) => `${each}: `), translate(message))));
 }
 
 // -- the survey itself ------------------------------------------------------------------------------------
 
 function drawSurvey() {
   const tags = languages();
-  const rows = tags.length ? [
-    textRow(t("title"), tags, (tag) => ["texts", tag, "title"], {
+  const line = (name, pathOf, options) => textRow(t(name), textCells(t(name), tags, pathOf, options));
+  const rows = [
+    line("title", (tag) => ["texts", tag, "title"], {
       fallback: () => find("about", "title"),
       save: (tag, text) => [
-        ...write(["texts", tag, "title"], text), ...(tag === tags[0] ? write(["about", "title"], text) : [])],
+        write(["texts", tag, "title"], text), tag === tags[0] && write(["about", "title"], text)],
     }),
-    textRow(t("intro"), tags, (tag) => ["texts", tag, "help"], { area: true }),
-    ...ABOUT.map((key) => textRow(
-      t(key), tags, (tag) => (tag === tags[0] ? ["about", key] : ["texts", tag, "about", key]),
-      { area: key === "purpose" })),
-  ] : [];
+    line("intro", (tag) => ["texts", tag, "help"], { area: true }),
+    ...ABOUT.map((key) => line(
+      key, (tag) => (tag === tags[0] ? ["about", key] : ["texts", tag, "about", key]), { area: key === "purpose" }))];
   const without = [
     "en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"
   ].filter((each) => !tags.includes(each));
   const named = (shown) => [["", t("choose")], ...shown.map((tag) => [tag, languageName(tag)])];
   const isOpen = !find("about", "contact");
   return h("details", { id: "about", class: "card", open: isOpen }, h("summary", {}, t("about_survey")),
-    tags.length > 0 && textGrid([""], rows, tags),
+    tags.length > 0 && textGrid(rows, tags),
     mistakes(["about"], true), mistakes(["texts"]),
     row(
       choose("add-language", t("add_language"), named(without), "",
@@ -76,8 +76,8 @@ function saveId(id) {
   return [...write(["survey", "id"], id), ...moved];
 }
 
-const textRow = (name, tags, pathOf, options) =>
-  h("tr", {}, h("th", { scope: "row" }, name), textCells(name, tags, pathOf, options));
+const textRow = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name),
+  cells.map((each) => (each instanceof Element ? each : h("td", {}, each))));
 
 // -- a question -------------------------------------------------------------------------------------------
 
@@ -123,65 +123,59 @@ function drawActions(path, name, place) {
 function drawEditor(path, entry, name, kind) {
   const tags = languages();
   const isLabel = path[0] === "label";
-  const namePath = isLabel ? ["label", "name"] : [...path, "\u0000name"];
-  const rename = (text) => {
-    if (isLabel) return write(namePath, text);
-    return text ? [{ op: "rename", path, value: text }] : [];
-  };
+  const rename = (text) => (isLabel ? write(["label", "name"], text) : text && { op: "rename", path, value: text });
   const titled = (tag, text) => {
-    const operations = write(textPath(path, tag, "title"), text);
-    if (isLabel || !PLACEHOLDER.test(now(path)[1]) || tag !== tags[0] || !text) return operations;
-    return [...operations, ...rename(slug(text, features()))];
+    const isFirst = PLACEHOLDER.test(now(path)[1]) && tag === tags[0] && text;
+    return [write(textPath(path, tag, "title"), text), isFirst && rename(slug(text, features()))];
   };
-  const rows = [
-    h("tr", {}, h("th", { scope: "row" }, t("question")), h("td", { "data-label": t("short") },
-      input(namePath, `${t("question")}, ${t("short")}`, { shown: name, save: rename }), mistakes(namePath)),
-      h("td", {}), textCells(t("question"), tags, (tag) => textPath(path, tag, "title"), { save: titled })),
-    h("tr", {}, h("th", { scope: "row" }, t("help")), h("td", {}), h("td", {}),
-      textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true })),
-    ...drawAnswers(path, entry, kind, tags)];
+  const title = textCells(t("question"), tags, (tag) => textPath(path, tag, "title"), { save: titled });
+  const help = textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true });
+  const [answers, names] = drawAnswers(path, entry, kind, tags);
   return h("div", { class: "editor" },
     !isLabel && choose(idOf([...path, "kind"]), t("kind"), KINDS.map((each) => [each, t(`kind_${each}`)]), kind,
       (wanted) => edit(() => changeKind(path, wanted)), t(`hint_${kind}`)),
     isLabel && note(t("target_hint")),
     row(drawNumbers(path, kind)),
-    textGrid(["", t("short"), ""], rows, tags),
+    textGrid([textRow(t("question"), title), textRow(t("help"), help), ...answers], tags, answers.length > 0),
     (entry.values || entry.choices) && kind !== "yesno" && button(
       `more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
     mistakes(path),
     FURTHER_KEYS.map((key) => mistakes([...path, key])),
+    h("details", { id: `names-${idOf(path)}`, open: !tags.length }, h("summary", {}, t("short")), note(t("short_hint")),
+      h("div", { class: "columns" },
+        field(isLabel ? ["label", "name"] : [...path, NAME], t("short_name"), { shown: name, save: rename }), names)),
     !isLabel && drawOptions(path, entry));
 }
 
+/** Return the rows of a question's answers, and fields for their short names. */
 function drawAnswers(path, entry, kind, tags) {
   const key = entry.choices ? "choices" : "values";
   const answers = answersOf(entry);
   const change = (old, made) => ({ op: "value", path: [...path, key], value: { old, new: made } });
   const rows = answers.map((answer, place) => {
-    const name = t("answer", place + 1);
-    const own = [...path, "answers", String(place)];
     const titled = (tag, text) => {
       const known = now([...path, "values", answer]).at(-1);
-      const isNew = PLACEHOLDER.test(known) && tag === tags[0] && text;
-      const made = isNew ? slug(text, answersOf(find(...path)), " ") : known;
-      return [isNew && change(known, made), write(textPath(path, tag, "values", made), text)];
+      const isFirst = PLACEHOLDER.test(known) && tag === tags[0] && text;
+      const made = isFirst ? slug(text, answersOf(find(...path)), " ") : known;
+      return [isFirst && change(known, made), write(textPath(path, tag, "values", made), text)];
     };
-    return h("tr", {}, h("th", { scope: "row" }, name),
-      h("td", { "data-label": t("short") },
-        kind === "yesno" ? answer : input(
-          own, `${name}, ${t("short")}`, { shown: answer, save: (text) => (text ? [change(answer, text)] : []) })),
-      h("td", {}, kind !== "yesno" && [
-        place > 0 && button(`up-${idOf(own)}`, "\u2191", () => edit(() => swapAnswers(path, key, place)),
-          { class: "small", "aria-label": `${t("up")}: ${answer}` }),
-        button(`drop-${idOf(own)}`, "\u2715", () => edit(() => change(answer)),
-          { class: "small", "aria-label": `${t("remove")}: ${answer}` })]),
-      textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled }));
+    const act = (name, text, make) => button(`${name}-${place}-${idOf(path)}`, text, () => edit(make),
+      { class: "small", "aria-label": `${t(name)}: ${answer}` });
+    const actions = kind === "yesno" ? "" : [
+      place > 0 && act("up", "\u2191", () => swapAnswers(path, key, place)),
+      act("remove", "\u2715", () => change(answer))];
+    const name = t("answer", place + 1);
+    const texts = textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled });
+    return textRow(name, [...texts, actions]);
   });
   if (entry.missing === "category") {
-    rows.push(h("tr", {}, h("th", { scope: "row" }, t("no_answer")), h("td", {}), h("td", {}),
+    rows.push(textRow(t("no_answer"),
       textCells(t("no_answer"), tags, (tag) => textPath(path, tag, "values", "(missing)"))));
   }
-  return rows;
+  const names = kind === "yesno" ? [] : answers.map((answer, place) => field(
+    [...path, "answers", String(place)], t("short_answer", place + 1),
+    { shown: answer, save: (text) => text && change(answer, text) }));
+  return [rows, names];
 }
 
 function swapAnswers(path, key, place) {
@@ -198,8 +192,8 @@ async function addAnswer(path, entry) {
     return { op: "value", path: own, value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } };
   });
   const tag = firstLanguage();
-  const made = answersOf(find(...path)).at(-1);
-  focusOn(tag ? textPath(path, tag, "values", made) : [...path, "answers", String(answers.length)]);
+  const place = String(answers.length);
+  focusOn(tag ? textPath(path, tag, "values", answersOf(find(...path)).at(-1)) : [...path, "answers", place]);
 }
 
 const focusOn = (path) => document.getElementById(idOf(path))?.focus();
@@ -282,6 +276,7 @@ function drawCondition(path, entry) {
 function drawAdd() {
   const add = async (kind) => {
     let path;
+    document.activeElement.blur(); // what somebody types before the question is there presses no button
     await edit(() => {
       const names = features();
       path = ["features", slug(`question-${names.length + 1}`, names, "-")];
@@ -292,7 +287,7 @@ function drawAdd() {
         spoken.map((tag) => ({ op: "set", path: textPath(path, tag, "values"), value: YES_NO[tag] }))];
     });
     const tag = firstLanguage();
-    focusOn(tag ? textPath(path, tag, "title") : [...path, "\u0000name"]);
+    focusOn(tag ? textPath(path, tag, "title") : [...path, NAME]);
   };
   return h("div", { class: "card", role: "group", "aria-label": t("add_question") }, h3("add_question"),
     row(KINDS.slice(0, 6).map((kind) => button(`add-${kind}`, t(`kind_${kind}`), () => add(kind)))));
@@ -315,7 +310,7 @@ function drawTables() {
   const tables = Object.entries(find("tables") ?? {});
   const add = () => {
     const chosen = names.filter((_, place) => document.getElementById(`together-${place}`).checked);
-    if (chosen.length < 2 || chosen.length > 3) return void fail(new Error(t("tables_explained")));
+    if (chosen.length < 2 || chosen.length > 3) return void say(t("tables_explained"));
     const name = slug(chosen.join(" "), tables.map(([each]) => each));
     void edit(() => ({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } }));
   };

@@ -4,7 +4,7 @@ import { get, readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
 import { button, check, field, h3, heading, mistakes } from "./fields.js";
 import { edit, fail, find, languages, refresh, store } from "./store.js";
-import { formatCount, formatNumber, formatPoints, formatShare, t } from "./words.js";
+import { formatCount, formatNumber, formatPoints, formatShare, t, translate } from "./words.js";
 
 const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
@@ -153,7 +153,7 @@ function drawMargin(row, factor, isVerified) {
 }
 
 /** Return the title of a feature, of one of its choices, or of a table, in the survey's first language. */
-function titleOf(name) {
+export function titleOf(name) {
   const texts = find("texts", languages()[0]);
   const titleOfFeature = (each) => (
     each === find("label", "name") ? texts?.label?.title : texts?.features?.[each]?.title);
@@ -194,8 +194,8 @@ function drawSuggestions() {
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
       button(`suggestion-${place}`, describe(each), () => edit(() => each.operations)),
-      h("span", {}, t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest),
-        each.before.noise.length, each.after.noise.length))))));
+      h("span", {}, t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest)),
+        each.before.noise.length > 0 && t("effect_noise", each.before.noise.length, each.after.noise.length))))));
 }
 
 function describe({ name, values }) {
@@ -211,7 +211,7 @@ function drawAccuracy() {
   };
   return card(h3("accuracy"), note(t("accuracy_hint")),
     button("simulate", t("simulate"), simulate, { disabled: accuracy && !accuracy.table && !accuracy.message }),
-    accuracy?.message && h("p", { class: "mistakes" }, accuracy.message),
+    accuracy?.message && h("p", { class: "mistakes" }, translate(accuracy.message)),
     accuracy?.done !== undefined && h("p", {}, t("simulated", accuracy.done)),
     accuracy?.table && drawTable(accuracy.table));
 }

@@ -4,7 +4,7 @@ import { post, postFile } from "./api.js";
 import { h, note, row } from "./dom.js";
 import { button, choose, h2, languageName, ownInput } from "./fields.js";
 import { refresh, run, store } from "./store.js";
-import { language, t } from "./words.js";
+import { language, t, translate } from "./words.js";
 
 const form = { title: "", second: "" };
 let asked = null;
@@ -57,7 +57,7 @@ function drawImport(isNew) {
         type: "file", id: "import", accept: ".xlsx,.xlsm,.xls,.csv", onchange: (event) => take(event.target.files[0]),
       })),
     notes.length > 0 && h("details", { class: "card", open: true, id: "notes" },
-      h("summary", {}, t("left_out", notes.length)), h("ul", {}, notes.map((each) => h("li", {}, each))),
+      h("summary", {}, t("left_out", notes.length)), h("ul", {}, notes.map((each) => h("li", {}, translate(each)))),
       lacksTag && button("import-language", t("import_language", language),
         () => take(asked, `&language=${language}`))),
   ];

@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { announce } from "./dom.js";
-import { t } from "./words.js";
+import { t, translate } from "./words.js";
 
 export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
@@ -40,9 +40,12 @@ export function run(step) {
   return queue;
 }
 
-export function fail(error) {
-  store.message = error.message || t("gone");
-  announce(store.message);
+export const fail = ({ message }) => say(message ? translate(message) : t("gone"));
+
+/** Show a sentence, and say it to people who listen to the page. */
+export function say(message) {
+  store.message = message;
+  announce(message.textContent ?? message);
   draw();
 }
 

@@ -28,7 +28,7 @@ class Author:
 
     def __init__(self, chromium, studio, **options):
         self.studio = studio
-        self.context = chromium.new_context(locale="en-GB", **options)
+        self.context = chromium.new_context(**{"locale": "en-GB"} | options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(TIMEOUT)
         expect.set_options(timeout=TIMEOUT)
@@ -81,7 +81,7 @@ def test_from_nothing_to_results_without_a_terminal(author):
     page.get_by_label("A second language").select_option("de")
     page.get_by_role("button", name="Begin", exact=True).click()
     author.fill("Question, English", "When do you work?")
-    expect(page.get_by_label("Question, Short name")).to_have_value("when_do_you_work")
+    expect(page.get_by_label("Short name of the question")).to_have_value("when_do_you_work")
     author.fill("Question, German", "Wann arbeiten Sie?")
     for number, (english, german) in enumerate([("By day", "Tagsüber"), ("At night", "Nachts")], 1):
         author.fill(f"Answer {number}, English", english)
@@ -90,7 +90,7 @@ def test_from_nothing_to_results_without_a_terminal(author):
     expect(page.get_by_label("Question, English")).to_be_focused()
     page.keyboard.type("Do you sleep well?")
     page.keyboard.press("Tab")
-    expect(page.get_by_label("Question, Short name")).to_have_value("do_you_sleep_well")
+    expect(page.get_by_label("Short name of the question")).to_have_value("do_you_sleep_well")
     page.locator("#add-bins").click()
     expect(page.get_by_label("Question, English")).to_be_focused()
     page.keyboard.type("How long?")
@@ -148,11 +148,11 @@ def test_no_text_is_lost_when_somebody_types_faster_than_the_server_answers(auth
         page.keyboard.type(text)
         page.keyboard.press("Tab")
     page.keyboard.type("Tagsüber")
-    page.get_by_label("Answer 2, Short name").fill("nights")
+    page.get_by_label("Short name of answer 2").fill("nights")
     page.get_by_label("Answer 2, English").fill("At night")
     page.get_by_label("Answer 2, German").fill("Nachts")
     page.get_by_label("Question, English").fill("When do you usually work?")
-    page.get_by_label("Question, Short name").fill("shift")
+    page.get_by_label("Short name of the question").fill("shift")
     page.get_by_label("Help below it, German").fill("Fast immer")
     page.keyboard.press("Control+s")
     expect(page.locator("#save")).to_be_disabled()
@@ -216,6 +216,19 @@ def test_mistakes_stand_at_their_field_and_undo_takes_them_back(author):
     page.get_by_role("button", name="Undo").click()
     expect(field).to_have_value("8")
     expect(field).not_to_have_attribute("aria-invalid", "true")
+
+
+@pytest.mark.parametrize("author", [(EXAMPLE, {"locale": "de-DE"})], indirect=True)
+def test_mistakes_are_german_in_the_german_studio_or_marked_as_english(author):
+    page = author.open()
+    page.get_by_role("button", name="income").first.click()
+    author.fill("Zahl der Klassen", "1")
+    expect(page.get_by_text("braucht eine ganze Zahl von Klassen, von 2 bis 1000")).to_be_visible()
+    author.fill("Zahl der Klassen", "8")
+    author.go("file")
+    page.get_by_label("survey.toml").fill("[survey]\nid = 'x'\nepsilon = 1\nnonsense = 2\n")
+    page.get_by_role("button", name="Diesen Text verwenden").click()
+    expect(page.locator(".mistakes [lang=en]").first).to_be_visible()
 
 
 def test_what_is_being_typed_survives_a_change_elsewhere(author):
@@ -320,7 +333,7 @@ def test_a_keyboard_alone_writes_a_question(author):
 
     tab_to("#add-scale")
     page.keyboard.press("Enter")
-    expect(page.get_by_label("Question, Short name")).to_be_focused()
+    expect(page.get_by_label("Short name of the question")).to_be_focused()
     page.keyboard.press("Control+A")
     page.keyboard.type("mood")
     page.keyboard.press("Tab")
@@ -360,7 +373,7 @@ def test_300_questions_stay_usable(chromium, tmp_path):
         author = Author(chromium, studio)
         page = author.open()
         page.locator("#card-299").click()
-        author.fill("Question, Short name", "renamed")
+        author.fill("Short name of the question", "renamed")
         expect(page.get_by_role("button", name="renamed").first).to_be_visible(timeout=5000)
         assert_accessible(page)
         author.context.close()

@@ -45,11 +45,8 @@ class Access:
         self.frames = f"/{secrets.token_urlsafe(16)}/"
         """Below it are the files of frames, which have no cookie; they contain nothing of a survey."""
         self._token, self._cookie = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-
-    @property
-    def address(self) -> str:
+        self.address = f"{self.origin}{self.folder}?token={self._token}"
         """The address that opens the studio once."""
-        return f"{self.origin}{self.folder}?token={self._token}"
 
     def protect(self, app: Flask) -> None:
         """Check every request of an application before it is answered, and add headers to the response."""
@@ -89,6 +86,7 @@ def _refuse() -> Response:
 
 
 def _add_headers(response: Response) -> Response:
+    response.headers.remove("Cache-Control")
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     return response

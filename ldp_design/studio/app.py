@@ -8,8 +8,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from functools import cache
-from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -24,7 +22,7 @@ from ldp_design.studio.edits import apply_operations
 from ldp_design.studio.imports import MAX_BYTES, import_file, read_example, write_new
 from ldp_design.studio.publish import make_files, sign_survey, write_folder, zip_files
 from ldp_design.studio.session import Session
-from ldp_design.studio.sizes import describe_size, find_suggestions, simulate_accuracy
+from ldp_design.studio.sizes import describe_sizes, simulate_accuracy
 
 _MEDIA_TYPES = {
     ".css": "text/css",
@@ -32,6 +30,7 @@ _MEDIA_TYPES = {
     ".js": "text/javascript",
     ".json": "application/json",
 }
+_JS = "text/javascript"
 _FRAMES = ("preview.html", "people.html", "frame.css", "preview.js", "people.js", SCRIPT)
 _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 _FRAME_POLICY = (
@@ -44,14 +43,15 @@ _RESULTS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:;
 
 def create_app(session: Session, access: Access) -> Flask:
     """Return the application of one run of the studio."""
-    app, pages = Flask(__name__, static_folder=None), Blueprint("pages", __name__)
+    app, pages = Flask(__name__, static_folder=None), Blueprint("pages", __name__, static_folder="static")
     app.json.sort_keys = False  # type: ignore[attr-defined]  # questions and languages have an order
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES + 100_000
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
+    session.frames = access.frames
     access.protect(app)
-    app.register_error_handler(Exception, lambda error: _describe_failure(error))
+    app.register_error_handler(Exception, _describe_failure)
     _add_files(pages, session)
-    _add_frames(app, access)
-    _add_api(pages, session, access)
+    _add_frames(app, pages, access)
+    _add_api(pages, session)
     app.register_blueprint(pages, url_prefix=access.folder)
     return app
 
@@ -72,10 +72,9 @@ def _describe_failure(error: Exception) -> tuple[dict[str, str], int]:
 
 
 def _add_files(pages: Blueprint, session: Session) -> None:
-    @pages.get("/", defaults={"name": "index.html"})
-    @pages.get("/static/<name>")
-    def static_file(name: str) -> Response:
-        return _send_file(name)
+    @pages.get("/")
+    def index() -> Response:
+        return pages.send_static_file("index.html")
 
     @pages.get("/events")
     def events() -> Response:
@@ -87,12 +86,13 @@ def _add_files(pages: Blueprint, session: Session) -> None:
         return Response(session.results, 200 if session.results else 404, headers, "text/html")
 
 
-def _add_frames(app: Flask, access: Access) -> None:
+def _add_frames(app: Flask, pages: Blueprint, access: Access) -> None:
     @app.get(f"{access.frames}<name>")
     def frame_file(name: str) -> Response:
         if name not in _FRAMES:
             raise NotFound
-        response = _send_file(name)
+        is_script = name == SCRIPT
+        response = Response(read_script(), 200, None, _JS) if is_script else pages.send_static_file(name)
         connect = "http://127.0.0.1:*" if name == "people.html" else "'none'"
         policy = _FRAME_POLICY.format(origin=access.origin, style=_EMPTY_STYLE, connect=connect)
         response.headers["Content-Security-Policy"] = policy
@@ -100,27 +100,13 @@ def _add_frames(app: Flask, access: Access) -> None:
         return response
 
 
-def _send_file(name: str) -> Response:
-    if name not in static_files():
-        raise NotFound
-    return Response(static_files()[name], mimetype=_MEDIA_TYPES[PurePosixPath(name).suffix])
-
-
-@cache
-def static_files() -> dict[str, bytes]:
-    """Return the files of the page by their names."""
-    folder = files("ldp_design.studio") / "static"
-    found = {each.name: each.read_bytes() for each in folder.iterdir() if "." in each.name}
-    return found | {SCRIPT: read_script()}
-
-
 # -- the page's questions and actions ----------------------------------------------------------------------
 
 
-def _add_api(pages: Blueprint, session: Session, access: Access) -> None:
+def _add_api(pages: Blueprint, session: Session) -> None:
     @pages.get("/api/<name>")
     def answer(name: str) -> Any:
-        return _find(_ANSWERS, name)(session) | ({"frames": access.frames} if name == "state" else {})
+        return _find(_ANSWERS, name)(session)
 
     @pages.get("/api/stream/<name>")
     def stream(name: str) -> Response:
@@ -160,8 +146,7 @@ def _stream(session: Session, run: Callable[[Session, Callable[[object], None]],
 
 
 def _import(session: Session, body: bytes) -> None:
-    languages, label = request.args.getlist("language"), request.args.get("label")
-    text, session.notes = import_file(request.args["name"], body, label, languages)
+    text, session.notes = import_file(request.args["name"], body, request.args.getlist("language"))
     session.file.change(text)
 
 
@@ -178,22 +163,23 @@ def _publish(session: Session, body: Any) -> Any:
     return {"folder": str(write_folder(path, made))}
 
 
-def _suggest(session: Session, give: Callable[[object], None]) -> None:
+def _describe_sizes(session: Session, give: Callable[[object], None]) -> None:
     version = session.version
-    for each in find_suggestions(session.file.text, lambda: session.version == version):
-        give(each)
+    for each in describe_sizes(session.file.text):
+        if session.version != version:
+            return
+        give(each | {"version": version})
 
 
 _ANSWERS: Mapping[str, Callable[[Session], Any]] = {
     "state": Session.describe,
     "text": lambda session: {"text": session.file.text},
-    "size": lambda session: {"version": session.version} | describe_size(session.file.text),
     "preview": lambda session: describe_preview(session.file.text),
     "people": lambda session: session.pilot.make_people(request.args.get("count", 100, int)),
     "count": lambda session: {"reports": session.count_reports()},
 }
 _STREAMS: Mapping[str, Callable[[Session, Callable[[object], None]], None]] = {
-    "suggestions": _suggest,
+    "sizes": _describe_sizes,
     "accuracy": lambda session, give: simulate_accuracy(session.file.text, give),
 }
 _CHANGES: Mapping[str, Callable[[Session, Any], object]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
 from ldp_design.authoring.overview import find_warnings
 from ldp_design.authoring.relay_overview import describe_relay
 from ldp_design.authoring.survey_texts import find_missing_texts
-from ldp_design.authoring.toml_patch import Tables, parse_tables
+from ldp_design.authoring.toml_patch import parse_tables
 
 
 def compile_survey(text: str) -> tuple[Survey, Plan]:
@@ -29,7 +30,9 @@ def compile_survey(text: str) -> tuple[Survey, Plan]:
 
 def describe_text(text: str) -> dict[str, Any]:
     """Return the tables of a survey, its problems, and facts about its plan, None if there are mistakes."""
-    tables, facts = _parse(text), None
+    tables = facts = None
+    with suppress(ValueError):
+        tables = parse_tables(text)
     try:
         _, plan = compile_survey(text)
     except SurveyError as error:
@@ -44,13 +47,6 @@ def describe_text(text: str) -> dict[str, Any]:
         "problems": [dict(zip(keys, each, strict=True)) for each in found],
         "facts": facts,
     }
-
-
-def _parse(text: str) -> Tables | None:
-    try:
-        return parse_tables(text)
-    except ValueError:
-        return None
 
 
 def _describe_facts(plan: Plan) -> dict[str, Any]:

@@ -15,7 +15,7 @@ _PROGRAM = "import sys; from encoders import extras; sys.argv[0] = {0!r}; extras
 
 
 class CommandError(LdpError):
-    """A command that failed, with its own message."""
+    """A command that failed, with its own message, or a folder that it cannot write."""
 
 
 def run_command(name: str, *arguments: object, folder: Path, token: str = "") -> None:
@@ -31,7 +31,7 @@ def run_command(name: str, *arguments: object, folder: Path, token: str = "") ->
 def start_service(
     name: str, *arguments: object, folder: Path, token: str, errors: IO[str]
 ) -> subprocess.Popen[str]:
-    """Start a command that ends when its stdin is closed, also by the studio's end; FOLDER is then deleted."""
+    """Start a command that ends when its stdin is closed, or the studio ends; the folder is then deleted."""
     command, environment = _describe(name, arguments, token)
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-I", str(_GUARD), str(folder), *command],
@@ -46,7 +46,7 @@ def start_service(
 
 
 def _describe(name: str, arguments: tuple[object, ...], token: str) -> tuple[list[str], dict[str, str]]:
-    """Return a command line and its environment: variables LDP_ are not inherited; `token` is the operator's."""
+    """Return a command line and its environment, with the operator's token and no other variable LDP_."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("LDP_")}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     program = _PROGRAM.format(name, name.replace("-", "_"))

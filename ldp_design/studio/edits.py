@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from encoders.canonical import decimal_text
 from encoders.errors import LdpError, SurveyError
-from encoders.survey import Survey, read_survey
+from encoders.survey import read_survey
 from encoders.survey.divide_epsilon import EQUAL
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.relay import ALL, MIN_DELTA
@@ -43,17 +43,11 @@ def apply_operations(text: str, operations: Iterable[Mapping[str, Any]]) -> str:
     """Return the text of a survey after operations; raises EditError or LayoutError."""
     for each in operations:
         try:
-            tables, renamed = parse_tables(text), []
-            path = tuple(map(str, each.get("path", ())))
-            if each["op"] == "rename":
-                renamed = _rename(tables, path, str(each["value"]))
-            elif each["op"] == "fit":
-                _fit(tables, text)
-            else:
-                OPERATIONS[each["op"]](tables, path, each.get("value"))
+            tables, path = parse_tables(text), tuple(map(str, each.get("path", ())))
+            renamed = OPERATIONS[each["op"]](tables, path, text if each["op"] == "fit" else each.get("value"))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise EditError("this change does not fit the survey any more: load the page again") from error
-        text = patch(text, tables, renamed)
+        text = patch(text, tables, renamed or ())
     return text
 
 
@@ -137,9 +131,9 @@ def _change_conditions(tables: Tables, old: Mapping[str, Any], new: Mapping[str,
             feature["ask_if"] = run(feature["ask_if"])
 
 
-def _rename(tables: Tables, path: Path, new: str) -> list[tuple[Path, Path]]:
+def _rename(tables: Tables, path: Path, value: Any) -> list[tuple[Path, Path]]:
     """Rename a feature, also where texts, tables and conditions name it; return all renamed tables."""
-    name, renamed = path[-1], []
+    name, new, renamed = path[-1], str(value), []
     for each in [path, *_texts_of(tables, path)] if name != new else ():
         kind = find(tables, *each[:-1]) or {}
         if new in kind:
@@ -225,7 +219,7 @@ def _set_relay(tables: Tables, _: Path, ask: Any) -> None:
     """Add a relay, or change how many questions each person answers; without `ask`, delete the relay."""
     relay = tables.get("relay")
     if not ask:
-        if tables.pop("relay", None):
+        if tables.pop("relay", None) and "epsilon" in relay:
             tables["survey"]["epsilon"] = relay["epsilon"]
         return
     if relay is None:
@@ -238,30 +232,24 @@ def _set_relay(tables: Tables, _: Path, ask: Any) -> None:
 
 def _default_relay(tables: Tables) -> Tables:
     """Return the entries of a relay whose address and times the author replaces."""
-    survey = tables["survey"]
-    users, epsilon = survey.get("users"), str(survey.get("epsilon"))
+    survey, opens = tables["survey"], _next_month(datetime.now(UTC))
+    users, epsilon = survey.get("users"), survey.get("epsilon")
     people = users if isinstance(users, int) and users > 0 else DEFAULT_USERS
+    is_small = isinstance(epsilon, int | Number) and 0 < float(epsilon) <= _MAX_EPSILON
     delta = max(min(Decimal("1e-6"), Decimal(10) ** (_MAX_FAILURES / people).adjusted()), MIN_DELTA)
-    now = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    opens, closes = (
-        now.replace(year=now.year + (now.month + each) // 12, month=(now.month + each) % 12 + 1)
-        for each in (0, 1)
-    )
     return {
         "url": f"https://relay.example/{survey.get('id') or 'my-survey'}",
         "batch": batch_of(people),
         "honest": Number("0.73"),
-        "epsilon": Number(epsilon if _can_be_promised(epsilon) else "1.0"),
+        "epsilon": epsilon if is_small else Number("1.0"),
         "delta": Number(f"{delta:E}".lower().replace("e-0", "e-")),
-        **({} if "waves" in tables else {"opens": opens, "closes": closes}),
+        **({} if "waves" in tables else {"opens": opens, "closes": _next_month(opens)}),
     }
 
 
-def _can_be_promised(epsilon: str) -> bool:
-    try:
-        return 0 < Decimal(epsilon) <= _MAX_EPSILON
-    except ArithmeticError:  # it is no number
-        return False
+def _next_month(time: datetime) -> datetime:
+    start = time.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return (start + timedelta(days=31)).replace(day=1)
 
 
 def batch_of(people: int) -> int:
@@ -269,29 +257,27 @@ def batch_of(people: int) -> int:
     return max(int(people * _BATCH_SHARE), 2)
 
 
-def _fit(tables: Tables, text: str) -> None:
+def _fit(tables: Tables, _: Path, text: str) -> None:
     """Take the largest epsilon that keeps the promise of a relay, if the survey has no mistakes."""
     with suppress(SurveyError):  # `check` tells the author what is wrong
         survey = read_survey(text)
         if survey.relay:
-            tables["survey"]["epsilon"] = read_number(decimal_text(_find_largest_epsilon(survey)))
+            most = max(MAX_SUM if survey.asks_all else MAX_LOCAL_EPSILON, survey.relay.epsilon)
+            largest = replace(survey, epsilon=most, divide=EQUAL).fit_promise().epsilon
+            tables["survey"]["epsilon"] = read_number(decimal_text(largest))
 
 
-def _find_largest_epsilon(survey: Survey) -> Decimal:
-    assert survey.relay
-    most = MAX_SUM if survey.asks_all else MAX_LOCAL_EPSILON
-    return replace(survey, epsilon=max(most, survey.relay.epsilon), divide=EQUAL).fit_promise().epsilon
-
-
-OPERATIONS: Mapping[str, Callable[[Tables, Path, Any], None]] = {
+OPERATIONS: Mapping[str, Callable[[Tables, Path, Any], list[tuple[Path, Path]] | None]] = {
     "set": _set,
     "delete": _delete,
     "add": _add,
     "move": _move,
+    "rename": _rename,
     "copy": _copy,
     "remove": _remove,
     "value": _value,
     "label": _swap_label,
     "relay": _set_relay,
+    "fit": _fit,
 }
-"""What the page can ask for, apart from "rename" and "fit": each takes the tables, a path and a value."""
+"""What the page can ask for: each takes the tables, a path and a value, and returns what it has renamed."""

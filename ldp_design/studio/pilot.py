@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, build_opener
+from urllib.request import Request, urlopen
 
 from encoders.randomness import SystemEntropy
 from ldp_design.authoring.sample_row import make_sample_row
@@ -21,7 +21,6 @@ from ldp_design.studio.commands import CommandError, read_error, run_command, st
 from ldp_design.studio.edits import apply_operations
 
 MAX_PEOPLE = 1_000
-_OPENER = build_opener()
 _LOCAL: tuple[dict[str, Any], ...] = (
     {"op": "relay", "value": ""},
     {"op": "delete", "path": ["waves"]},
@@ -68,7 +67,7 @@ class Pilot:
     def count(self) -> int:
         """Return how many reports the collector has counted; raises OSError if it does not answer."""
         request = Request(f"{self._url}/progress", headers={"Authorization": f"Bearer {self._token}"})  # noqa: S310
-        with _OPENER.open(request, timeout=5) as response:
+        with urlopen(request, timeout=5) as response:  # noqa: S310
             return int(json.load(response)["reports"])
 
     def render_results(self) -> bytes:

@@ -8,11 +8,10 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from encoders.errors import LdpError
 from encoders.survey.plan_files import signature_path
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_design.authoring.signing import public_key_of, sign_file, write_key
-from ldp_design.studio.commands import run_command
+from ldp_design.studio.commands import CommandError, run_command
 
 _README = """\
 Files of the survey {id}, digest {digest}
@@ -22,10 +21,6 @@ plan.json       the compiled survey; plan.texts.json has its texts
 dossier.html    for a review board
 {survey}     the survey itself
 """
-
-
-class PublishError(LdpError):
-    """A folder that has other files."""
 
 
 def make_files(
@@ -63,7 +58,7 @@ def write_folder(survey: Path, files: Mapping[str, bytes]) -> Path:
     """Write the files to the folder beside the survey, and return it; refuse one with other files."""
     folder = survey.with_name(f"{survey.stem}-publish")
     if others := set(_list_names(folder)) - files.keys():
-        raise PublishError(f"{folder} contains other files, such as {min(others)}: move it away")
+        raise CommandError(f"{folder} contains other files, such as {min(others)}: move it away")
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / name, content, public=True)

@@ -27,7 +27,7 @@ class Session:
 
     def __init__(self, file: WorkFile) -> None:
         self.file, self.lock, self.ended = file, threading.RLock(), threading.Event()
-        self.version, self.results = 0, b""
+        self.version, self.results, self.frames = 0, b"", ""
         self.notes: list[str] = []
         self._pilot: Pilot | None = None
         self._running, self._last_seen = 0, 0.0
@@ -65,13 +65,14 @@ class Session:
                 "path": str(file.path),
                 "exists": file.saved is not None,
                 "saved": file.is_saved,
-                "undo": file.can_undo,
-                "redo": file.can_redo,
+                "undo": file.can_move[0],
+                "redo": file.can_move[1],
                 "conflict": file.conflict is not None,
                 "kept": file.kept,
                 "notice": file.notice,
                 "draftProblem": file.problem,
                 "notes": self.notes,
+                "frames": self.frames,
                 "keys": describe_keys(file.path),
                 "trial": pilot and {"page": pilot.page, "results": hash(self.results) * bool(self.results)},
             }
@@ -96,8 +97,6 @@ class Session:
                     seen, pinged = self.version, time.monotonic()
                     yield f"data: {seen}\n\n"
                 self.ended.wait(_LOOK_SECONDS)
-
-    # -- the trial ----------------------------------------------------------------------------------------
 
     @property
     def pilot(self) -> Pilot:

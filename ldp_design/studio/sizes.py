@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.wording.statement import Statement
-from ldp_design.authoring.toml_patch import parse_tables
+from ldp_design.authoring.toml_patch import Tables, parse_tables
 from ldp_design.sizing.assumed_people import assume_population
 from ldp_design.sizing.margins import (
     GOOD_RATIO,
@@ -27,9 +28,9 @@ from ldp_design.sizing.size_summary import build_accuracy_table
 from ldp_design.sizing.survey_size import Size, compare_sizes, size_for_users
 from ldp_design.studio.edits import DEFAULT_USERS, apply_operations, batch_of
 
-_MAX_EPSILON = 2.0
 _MOST_BINS = 3
 _MIN_GAIN = 0.97
+_FIT = {"op": "fit"}
 Suggestion = tuple[str, dict[str, Any], list[dict[str, Any]]]
 """The name of a sentence of the page, what fills its holes, and operations."""
 
@@ -45,21 +46,29 @@ def _read(text: str) -> Survey:
     return survey.of_one_wave()
 
 
-def describe_size(text: str) -> dict[str, Any]:
-    """Return what the page shows of a survey's size; nothing if it has mistakes, which the page shows."""
+def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the size of a survey, then suggestions with their effects; nothing if the survey has mistakes."""
     try:
         size = compute_size(text)
-    except SurveyError:
-        return {}
-    return {
+    except SurveyError:  # the page shows them at their fields
+        return
+    before = _summarise(size)
+    yield {
         "users": size.users,
         "epsilon": float(size.survey.relay.epsilon if size.survey.relay else size.survey.epsilon),
         "rows": [_describe_margin(each) for each in size.margins],
-    } | _summarise(size)
+    } | before
+    for name, values, operations in _list_suggestions(size, text):
+        try:
+            after = _summarise(compute_size(apply_operations(text, operations)))
+        except (LdpError, ValueError):
+            continue
+        is_narrower = (after["widest"] or 2) < (before["widest"] or 2) * _MIN_GAIN
+        if is_narrower or len(after["noise"]) < len(before["noise"]):
+            yield {"name": name, "values": values, "operations": operations, "before": before, "after": after}
 
 
 def _describe_margin(margin: Margin) -> dict[str, Any]:
-    """Return a margin in the unit of its estimate, and as a part of the range that the page draws."""
     return {
         "name": margin.name,
         "grade": str(margin.grade),
@@ -83,51 +92,39 @@ def _finite(number: float) -> float | None:
 # -- suggestions ---------------------------------------------------------------------------------------
 
 
-def find_suggestions(text: str, is_wanted: Callable[[], bool]) -> Iterator[dict[str, Any]]:
-    """Yield suggestions with their effects; ends early if `is_wanted` returns False."""
-    size = compute_size(text)
-    before = _summarise(size)
-    for name, values, operations in _list_suggestions(size, text):
-        if not is_wanted():
-            return
-        try:
-            after = _summarise(compute_size(apply_operations(text, operations)))
-        except (LdpError, ValueError):
-            continue
-        is_narrower = (after["widest"] or 2) < (before["widest"] or 2) * _MIN_GAIN
-        if is_narrower or len(after["noise"]) < len(before["noise"]):
-            yield {"name": name, "values": values, "operations": operations, "before": before, "after": after}
-
-
 def _list_suggestions(size: Size, text: str) -> Iterator[Suggestion]:
-    survey, features, fit = size.survey, size.features, {"op": "fit"}
+    survey, features = size.survey, size.features
     if not features:
         return
     worst = max(features, key=lambda each: each.excess)
     if survey.relay is None and survey.enrolment == "open":
-        yield "relay", {}, [{"op": "relay", "value": "one"}, fit]
+        yield "relay", {}, [{"op": "relay", "value": "one"}, _FIT]
     elif survey.relay and not survey.asks_all:
-        yield "all", {}, [{"op": "relay", "value": "all"}, fit]
-    if worst.kind == "table":
-        for name, table in zip(parse_tables(text)["tables"], survey.tables, strict=True):
-            if " x ".join(survey.features[index].name for index in table.feature_indices) == worst.name:
-                yield "table", {"name": worst.name}, [{"op": "delete", "path": ["tables", name]}, fit]
-    elif len(features) > 1:
-        row = next((each.row_name for each in survey.features if each.name == worst.name), worst.name)
-        yield "question", {"name": row}, [{"op": "remove", "path": ["features", row]}, fit]
-    for feature in survey.features:
-        bins = len(getattr(feature, "edges", ())) - 1
-        if bins > _MOST_BINS and any(feature.name in each.name for each in features if each.grade != "good"):
-            values = {"name": feature.name, "bins": bins, "fewer": -(-bins // 2)}
-            yield "bins", values, [_set(["features", feature.name, "bins"], values["fewer"]), fit]
+        yield "all", {}, [{"op": "relay", "value": "all"}, _FIT]
+    yield from _ask_less(size, worst, parse_tables(text))
     if survey.label.exists:
-        yield "label", {"name": survey.label.name}, [{"op": "label", "path": ["label"]}, fit]
-    if survey.relay is None and float(survey.epsilon) < _MAX_EPSILON:
-        larger = f"{min(float(survey.epsilon) * 1.5, _MAX_EPSILON):.2g}"
-        yield "epsilon", {"epsilon": float(larger)}, [_set(["survey", "epsilon"], {"number": larger})]
+        yield "label", {"name": survey.label.name}, [{"op": "label", "path": ["label"]}, _FIT]
     if (users := _find_more_people(size, worst)) > size.users:
         batch = [_set(["relay", "batch"], batch_of(users))] if survey.relay else []
-        yield "people", {"users": users}, [_set(["survey", "users"], users), *batch, fit]
+        yield "people", {"users": users}, [_set(["survey", "users"], users), *batch, _FIT]
+
+
+def _ask_less(size: Size, worst: Margin, tables: Tables) -> Iterator[Suggestion]:
+    """Yield the deletion of the least precise question or table, and fewer bins of each number."""
+    features = size.survey.features
+    if worst.kind == "table":
+        for name, table in zip(tables["tables"], size.survey.tables, strict=True):
+            if " x ".join(features[index].name for index in table.feature_indices) == worst.name:
+                yield "table", {"name": worst.name}, [{"op": "delete", "path": ["tables", name]}, _FIT]
+    elif len(size.features) > 1:
+        row = next((each.row_name for each in features if each.name == worst.name), worst.name)
+        yield "question", {"name": row}, [{"op": "remove", "path": ["features", row]}, _FIT]
+    imprecise = [each.name for each in size.features if each.grade != "good"]
+    for name, entries in tables["features"].items():
+        bins = entries.get("bins")
+        if isinstance(bins, int) and bins > _MOST_BINS and any(name in each for each in imprecise):
+            values = {"name": name, "bins": bins, "fewer": -(-bins // 2)}
+            yield "bins", values, [_set(["features", name, "bins"], values["fewer"]), _FIT]
 
 
 def _set(path: list[str], value: object) -> dict[str, Any]:
@@ -155,16 +152,11 @@ def _find_more_people(size: Size, worst: Margin) -> int:
 
 def simulate_accuracy(text: str, give: Callable[[object], None]) -> None:
     """Give the number of simulated surveys so far, and at the end the accuracies; raises SurveyError."""
-    survey, done = _read(text), 0
+    survey, done = _read(text), count(1)
     if not survey.label.exists:
         raise SurveyError("a model predicts the label, and this survey has none", "label")
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        give({"done": done})
-
-    table = build_accuracy_table(size_for_users(survey, survey.users or DEFAULT_USERS, progress=count))
+    users = survey.users or DEFAULT_USERS
+    table = build_accuracy_table(size_for_users(survey, users, progress=lambda _: give({"done": next(done)})))
     give({"table": [[_write(cell) for cell in row] for row in table]})
 
 

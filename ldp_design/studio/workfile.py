@@ -10,8 +10,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from encoders.errors import LdpError
@@ -64,14 +64,9 @@ class WorkFile:
         return self._texts[self._place]
 
     @property
-    def can_undo(self) -> bool:
-        """Whether there is a former text."""
-        return self._place > 0
-
-    @property
-    def can_redo(self) -> bool:
-        """Whether a text was taken back."""
-        return self._place < len(self._texts) - 1
+    def can_move(self) -> tuple[bool, bool]:
+        """Whether there are a former and a later text, for undo and redo."""
+        return self._place > 0, self._place < len(self._texts) - 1
 
     @property
     def is_saved(self) -> bool:
@@ -137,10 +132,8 @@ class WorkFile:
         if self.conflict is None:
             raise WorkFileError("there is nothing to choose: the file was not changed by another program")
         theirs, word = self.conflict, "other" if keep_mine else "mine"
-        stem = f"{self.path.stem}.{word}-{time.strftime('%Y%m%d-%H%M%S')}"
-        ends = ("", *(f"-{number}" for number in range(2, 100)))
-        names = (self.path.with_name(f"{stem}{end}{self.path.suffix}") for end in ends)
-        kept = next(each for each in names if not each.exists())
+        stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+        kept = self.path.with_name(f"{self.path.stem}.{word}-{stamp}{self.path.suffix}")
         _write(kept, theirs if keep_mine else self._encode())
         self.saved, self.conflict, self.kept = theirs, None, kept.name
         if keep_mine:

@@ -2,14 +2,14 @@
 
 import { get, post } from "./api.js";
 import { h, redraw, row, setStage } from "./dom.js";
-import { button, choose, h2 } from "./fields.js";
+import { button, choose, h2, listProblems } from "./fields.js";
 import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
-import { drawSizes, verify } from "./sizes.js";
+import { drawSizes } from "./sizes.js";
 import { drawStart } from "./start.js";
 import { onChange, refresh, reload, run, store, take } from "./store.js";
 import { drawPage, drawTrial } from "./trial.js";
-import { language, loadWords, t, translate } from "./words.js";
+import { language, loadWords, t } from "./words.js";
 
 const VIEWS = ["questions", "sizes", "page", "trial", "publish", "file"];
 let text = "";
@@ -99,21 +99,17 @@ const resolve = (mine) => run(() => post("api/resolve", { mine })).then((state) 
 
 /** The file as text: the truth, and the way to entries that the other parts do not show. */
 function drawFile() {
-  const { problems } = store.state;
-  const area = h("textarea",
-    {
-      id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint",
-      oninput: () => { text = area.value; }
-    });
+  const area = h("textarea", {
+    id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint",
+    oninput: () => { text = area.value; }
+  });
   if (textVersion !== store.state.version) {
     textVersion = store.state.version;
     void get("api/text").then((found) => refresh(text = found.text));
   }
   return [
     h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
-    h("ul", { class: "mistakes" },
-      problems.map(({ severity, line, field, message }) => h(
-        "li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", translate(message)))),
+    listProblems(store.state.problems),
     h("div", { class: "field" }, h("label", { for: "text" }, store.state.name), area),
     button("take-text", t("take_text"), () => run(() => post("api/text", { text })))];
 }
@@ -144,5 +140,4 @@ addEventListener("keydown", (event) => {
 await loadWords(navigator.language);
 onChange(draw);
 take(await get("api/state"));
-verify();
 listen();

@@ -18,22 +18,18 @@ function points() {
   const about = (key) => find("about", key) || (first && find("texts", first, "about", key));
   const lacking = Object.entries(facts?.missing ?? {}).filter(([, texts]) => texts.length);
   const { size } = store;
-  const noisy = size?.version === store.state.version ? size.noise : null;
+  const noise = size?.version === store.state.version ? size.noise.map(titleOf).join(", ") : null;
+  const hasRelay = facts?.relay?.has_keys && !find("relay", "url").includes("relay.example");
+  const lacks = lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ");
+  const untranslated = facts?.untranslated.join(", ");
   return [
     [Boolean(facts), t("todo_valid"), "questions"],
     [Boolean(about("contact")), t("todo_contact"), "questions"],
     [Boolean(about("retention")), t("todo_retention"), "questions"],
-    [
-      languages().length > 0 && !lacking.length,
-      lacking.length ? t("todo_lacking", lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ")
-      ) : t("todo_languages"),
-      "questions"],
-    [!facts?.untranslated.length, t("todo_words", facts?.untranslated.join(", ") || "\u2013"), "publish"],
-    [
-      noisy !== null && !noisy.length,
-      noisy?.length ? t("todo_noise", noisy.map(titleOf).join(", ")) : noisy ? t("todo_sizes") : t("computing"), "sizes"],
-    find("relay") && [
-      Boolean(facts?.relay?.has_keys) && !find("relay", "url")?.includes("relay.example"), t("todo_relay"), "sizes"],
+    [languages().length > 0 && !lacks, lacks ? t("todo_lacking", lacks) : t("todo_languages"), "questions"],
+    [!untranslated, t("todo_words", untranslated || "\u2013"), "publish"],
+    [noise === "", noise ? t("todo_noise", noise) : t(noise === "" ? "todo_sizes" : "computing"), "sizes"],
+    find("relay") && [Boolean(hasRelay), t("todo_relay"), "sizes"],
     [Boolean(keys.signature), t("todo_key"), "publish"],
     [saved, t("todo_saved"), "publish"],
   ].filter(Boolean);

@@ -2,12 +2,12 @@
 
 import { card, h, note, row } from "./dom.js";
 import {
-  button, check, choose, field, firstLanguage, h3, heading, idOf, input, languageName, mistakes, textCells, textGrid,
-  write,
+  button, check, choose, field, firstLanguage, h3, heading, idOf, languageName, listProblems, mistakes, textCells,
+  textGrid, write,
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
 import { edit, features, find, languages, now, problemsAt, refresh, say, store } from "./store.js";
-import { t, translate } from "./words.js";
+import { t } from "./words.js";
 
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
@@ -34,9 +34,7 @@ export function drawQuestions() {
 function drawLost() {
   const shown = /^(features\.|tables|label|about|texts|survey|relay)/;
   const lost = store.state.problems.filter(({ field: path }) => !path || !shown.test(path));
-  return lost.length > 0 && h("ul", { class: "mistakes" },
-    lost.map(({ severity, message, field: path, line }) => h("li", { class: severity },
-      [line && t("line", line), path].filter(Boolean).map((each) => `${each}: `), translate(message))));
+  return listProblems(lost);
 }
 
 // -- the survey itself ------------------------------------------------------------------------------------
@@ -221,17 +219,17 @@ function drawNumbers(path, kind) {
   }
   if (!["number", "bins"].includes(kind)) return [];
   const range = find(...at("range")) ?? [];
-  const limit = (place) => (text) => [{
-    op: "set", path: at("range"),
-    value: [0, 1].map((each) => ({ number: each === place ? text : String(range[each] ?? 0) }))
-  }];
+  const limit = (place) => ({
+    shown: range[place], number: true,
+    save: (text) => [{
+      op: "set", path: at("range"),
+      value: [0, 1].map((each) => ({ number: each === place ? text : String(find(...at("range"))?.[each] ?? 0) }))
+    }],
+  });
   return [
-    h("div", { class: "field" }, h("label", { for: idOf(at("low")) }, t("low")),
-      input(at("low"), null, { shown: range[0], save: limit(0), number: true }), mistakes(at("range"))),
-    h("div", { class: "field" }, h("label", { for: idOf(at("high")) }, t("high")),
-      input(at("high"), null, { shown: range[1], save: limit(1), number: true })),
-    kind === "bins" ? field(at("bins"), t("bins"), { number: true }) : field(
-      at("spread"), t("spread"), { number: true, hint: t("spread_hint") })];
+    field(at("low"), t("low"), limit(0)), field(at("high"), t("high"), limit(1)), mistakes(at("range")),
+    kind === "bins" ? field(at("bins"), t("bins"), { number: true })
+      : field(at("spread"), t("spread"), { number: true, hint: t("spread_hint") })];
 }
 
 function drawOptions(path, entry) {

@@ -1,6 +1,6 @@
 /** What the survey will show: people and epsilon as sliders, margins as pictures, and suggestions. */
 
-import { get, readLines } from "./api.js";
+import { readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
 import { button, check, field, h3, heading, mistakes } from "./fields.js";
 import { edit, fail, find, languages, refresh, store } from "./store.js";
@@ -10,9 +10,9 @@ const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
 const REST_MS = 200;
 let suggestions = [];
-let suggested = -1;
 let accuracy = null;
-let pending = null;
+let asked = -1;
+let stop = new AbortController();
 let timer;
 
 /** Return the epsilon that the author promises to people. */
@@ -20,38 +20,26 @@ const promised = () => Number(find("relay", "epsilon") ?? find("survey", "epsilo
 const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
 const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 
-/** Ask the server for the margins of this version, and for suggestions while they are shown. */
+/** Ask the server for the margins of this version, and then for suggestions; an edit ends it. */
 export function verify() {
-  const { facts, size, version, view } = store.state && { ...store, ...store.state };
-  if (!facts) return clearTimeout(timer);
-  const isSized = size?.version === version;
-  const wants = view === "sizes" && suggested !== version;
-  if (isSized && !wants || pending?.version === version && (pending.wants || !wants)) return;
-  pending?.stop.abort();
+  const { facts, version } = store.state;
+  if (asked === version) return;
+  stop.abort();
+  stop = new AbortController();
   clearTimeout(timer);
-  const mine = pending = { version, wants, stop: new AbortController() };
-  timer = setTimeout(() => compute(mine, isSized, wants).catch((error) => {
-    if (mine === pending && error.name !== "AbortError") fail(error);
-  }), REST_MS);
-}
-
-async function compute(mine, isSized, wants) {
-  if (!isSized) {
-    const size = await get("api/size");
-    if (mine !== pending || !size.users) return; // an edit with a mistake came meanwhile
-    store.size = size;
+  asked = version;
+  const take = (found) => {
+    if (asked !== version) return;
+    if (found.rows) {
+      store.size = found;
+      suggestions = [];
+      announce(t("verified", formatCount(found.users)));
+    } else if (found.name) suggestions.push(found);
     refresh();
-    if (wants) announce(t("verified", formatCount(size.users)));
-  }
-  if (!wants) return;
-  suggestions = [];
-  suggested = mine.version;
-  await readLines("api/stream/suggestions", (found) => {
-    if (mine === pending && !found.message) {
-      suggestions.push(found);
-      refresh();
-    }
-  }, mine.stop.signal);
+  };
+  const compute = () => readLines("api/stream/sizes", take, stop.signal)
+    .catch((error) => error.name === "AbortError" || fail(error));
+  if (facts) timer = setTimeout(compute, REST_MS);
 }
 
 export function drawSizes() {

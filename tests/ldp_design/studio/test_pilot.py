@@ -7,11 +7,11 @@ import sys
 import tempfile
 
 import pytest
-from ldp_design.studio.commands import CommandError, run_command
 
 import ldp_client
 from encoders.errors import SurveyError
 from ldp_design.studio import imports
+from ldp_design.studio.commands import CommandError, run_command
 from ldp_design.studio.edits import apply_operations
 from ldp_design.studio.pilot import Pilot
 from tests.support.servers import wait_for

@@ -152,7 +152,8 @@ class _Blocks:
 
     def __init__(self, text: str) -> None:
         text += "" if text.endswith("\n") or not text else "\n"
-        starts, paths = [0], [()]
+        starts: list[int] = [0]
+        paths: list[Path] = [()]
         for place in _find_headers(text):
             starts.append(_include_comments(text, place, starts[-1]))
             paths.append(_read_header(text[place : text.index("\n", place)]))

@@ -54,22 +54,20 @@ class Access:
         app.after_request(_add_headers)
 
     def _check(self) -> Response | None:
-        path, is_read = request.path, request.method == "GET"
-        if request.host != self._host:
-            return _refuse()
-        if path.startswith(self.frames) and is_read:
-            return None
-        if path == self.folder and "token" in request.args:
-            return self._take_token(request.args["token"])
-        is_ours = _equal(request.cookies.get(_COOKIE, ""), self._cookie) and path.startswith(self.folder)
-        is_near = path == self.folder or request.headers.get("Sec-Fetch-Site", "none") in _SAME
-        if is_ours and is_near and (is_read or request.headers.get("Origin") == self.origin):
-            return None
-        return _refuse()
+        path, is_read, token = request.path, request.method == "GET", request.args.get("token", "")
+        if request.host == self._host:
+            if path.startswith(self.frames) and is_read:
+                return None
+            if path == self.folder and self._token and _equal(token, self._token):
+                return self._exchange_token()
+            is_ours = path.startswith(self.folder) and _equal(request.cookies.get(_COOKIE, ""), self._cookie)
+            is_near = path == self.folder or request.headers.get("Sec-Fetch-Site", "none") in _SAME
+            is_same = is_read or request.headers.get("Origin") == self.origin
+            if is_ours and is_near and is_same and not token:
+                return None
+        return Response(_REFUSED, 403, mimetype="text/html")
 
-    def _take_token(self, token: str) -> Response:
-        if not (self._token and _equal(token, self._token)):
-            return _refuse()
+    def _exchange_token(self) -> Response:
         self._token = ""
         response = redirect(self.folder, 303)
         assert isinstance(response, Response)
@@ -79,10 +77,6 @@ class Access:
 
 def _equal(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
-
-
-def _refuse() -> Response:
-    return Response(_REFUSED, 403, mimetype="text/html")
 
 
 def _add_headers(response: Response) -> Response:

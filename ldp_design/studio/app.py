@@ -45,6 +45,7 @@ def create_app(session: Session, access: Access) -> Flask:
     """Return the application of one run of the studio."""
     app, pages = Flask(__name__, static_folder=None), Blueprint("pages", __name__, static_folder="static")
     app.json.sort_keys = False  # type: ignore[attr-defined]  # questions and languages have an order
+    app.json.default = lambda time: time.isoformat().replace("+00:00", "Z")  # type: ignore[attr-defined]
     app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
     session.frames = access.frames
     access.protect(app)

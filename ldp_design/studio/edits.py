@@ -217,13 +217,12 @@ def _swap_label(tables: Tables, path: Path, _: Any) -> None:
 
 def _set_relay(tables: Tables, _: Path, ask: Any) -> None:
     """Add a relay, or change how many questions each person answers; without `ask`, delete the relay."""
-    relay = tables.get("relay")
     if not ask:
-        if tables.pop("relay", None) and "epsilon" in relay:
+        if "epsilon" in (relay := tables.pop("relay", {})):
             tables["survey"]["epsilon"] = relay["epsilon"]
         return
-    if relay is None:
-        relay = tables["relay"] = _default_relay(tables)
+    relay = tables.setdefault("relay", {}) or _default_relay(tables)
+    tables["relay"] = relay
     for key in ("ask", "divide") if ask != ALL else ():
         relay.pop(key, None)
     if ask == ALL:

@@ -49,10 +49,7 @@ def read_example() -> str:
 
 
 def import_file(name: str, content: bytes, languages: Sequence[str]) -> tuple[str, list[str]]:
-    """Return a survey drafted from a file, and what was left out and why.
-
-    Raises DraftError, TableError or ImportRefused if no survey can be made of it.
-    """
+    """Return a survey drafted from a file, and what was left out; raises LdpError if it is no such file."""
     suffix = Path(name).suffix.lower()
     if suffix not in (*_FORMS, ".csv"):
         raise ImportRefused(f"{name}: is not an XLSForm (.xlsx, .xlsm, .xls) nor a table (.csv)")

@@ -30,10 +30,7 @@ _OPTIONS = ("--store", "sqlite:///ldp.db", "--bind", "127.0.0.1:0", "--workers",
 
 
 class Pilot:
-    """A running collector.
-
-    Raises SurveyError if the survey cannot be compiled, and CommandError if the collector does not start.
-    """
+    """A running collector; raises SurveyError for a survey with mistakes, or CommandError."""
 
     def __init__(self, text: str) -> None:
         text = apply_operations(text, _LOCAL)

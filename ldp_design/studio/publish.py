@@ -26,10 +26,7 @@ dossier.html    for a review board
 def make_files(
     survey: Path, facts: Mapping[str, str], collector: str, *, allows_english: bool
 ) -> dict[str, bytes]:
-    """Return the files to publish, by their names; raises CommandError with the message of a command.
-
-    `collector` is the collector's address, empty for a survey with a relay. `facts` are id and digest.
-    """
+    """Return the files to publish, by their names; `facts` are id and digest. Raises CommandError."""
     options = ["--collector", collector] if collector else []
     options += ["--allow-english"] * allows_english
     with tempfile.TemporaryDirectory(prefix="ldp-survey-publish-") as name:

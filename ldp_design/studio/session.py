@@ -107,8 +107,8 @@ class Session:
 
     def count_reports(self) -> int:
         """Return how many reports the trial has counted; 0 without a trial."""
-        with suppress(OSError):  # it is ending
-            return self._pilot.count() if self._pilot else 0
+        with suppress(OSError, SessionError):  # it is ending
+            return self.pilot.count()
         return 0
 
     def render_results(self) -> None:

@@ -82,9 +82,6 @@ export function choose(id, name, options, value, change, hint) {
 export const button = (id, text, click, attributes = {}) => h(
   "button", { type: "button", id, onclick: click, ...attributes }, text);
 
-/** Return the survey's first language, whose title is also that of [about]. */
-export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
-
 /** Return a table with a row for each text, and a column for each language. */
 export function textGrid(rows, tags, hasActions = false) {
   const heads = [h("td", {}), ...[...tags.map(languageName)].map((each) => h("th", { scope: "col" }, each)),

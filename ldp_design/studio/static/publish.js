@@ -5,7 +5,7 @@ import { announce, card, h, note, row } from "./dom.js";
 import { button, check, h3, heading, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { t } from "./words.js";
-import { titleOf, verify } from "./sizes.js";
+import { callResult, verify } from "./sizes.js";
 
 const form = { collector: "", allowEnglish: false };
 let busy = false;
@@ -13,12 +13,11 @@ let outcome = "";
 
 /** Return the checklist: whether a point is done, its words, and where it is changed. */
 function points() {
-  const { facts, saved, keys } = store.state;
+  const { size, state: { facts, saved, keys } } = store;
   const first = languages()[0];
   const about = (key) => find("about", key) || (first && find("texts", first, "about", key));
   const lacking = Object.entries(facts?.missing ?? {}).filter(([, texts]) => texts.length);
-  const { size } = store;
-  const noise = size?.version === store.state.version ? size.noise.map(titleOf).join(", ") : null;
+  const noise = size?.version === store.state.version ? size.noise.map(callResult).join(", ") : null;
   const hasRelay = facts?.relay?.has_keys && !find("relay", "url").includes("relay.example");
   const lacks = lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ");
   const untranslated = facts?.untranslated.join(", ");
@@ -46,14 +45,13 @@ export function drawPublish(go) {
     card(h3("checklist"), h("ul", { class: "todo" }, points().map((point, place) => drawPoint(point, place, go)))),
     card(h3("files"),
       find("relay") ? h("p", {}, t(lacksKeys ? "relay_first" : "relay_page"))
-        : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; }, {
-          hint: t("collector_hint"), type: "url", placeholder: "https://collector.example",
-        }),
+        : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; },
+          { hint: t("collector_hint"), type: "url", placeholder: "https://collector.example" }),
       unspoken.length > 0 && check("allow-english", t("allow_english", unspoken.join(", ")), form.allowEnglish,
         (isOn) => { form.allowEnglish = isOn; }),
       !saved && note(t("save_first")),
-      row(button("zip", t("zip"), () => make(downloadZip), { class: "primary", disabled: !isReady || lacksKeys }),
-        button("folder", t("folder"), () => make(writeFolder), { disabled: !isReady || lacksKeys })),
+      row(button("zip", t("zip"), () => make("zip"), { class: "primary", disabled: !isReady || lacksKeys }),
+        button("folder", t("folder"), () => make("folder"), { disabled: !isReady || lacksKeys })),
       h("p", { role: "status" }, busy ? t("writing") : outcome)),
     drawSignature(isReady),
     card(h3("commands"), note(t("commands_hint", path)), h("dl", { class: "commands" }, commands().map(drawCommand)))];
@@ -74,27 +72,21 @@ function drawSignature(isReady) {
     button("sign", key ? t("sign") : t("make_key"), () => run(() => post("api/sign")), { disabled: !isReady }));
 }
 
-async function downloadZip() {
-  const name = `${store.state.facts.id}.zip`;
-  const href = URL.createObjectURL(await download("api/publish", request("zip")));
-  h("a", { href, download: name }).click();
-  return t("zip_done", name);
-}
-
-const writeFolder = async () => t("folder_done", (await post("api/publish", request("folder"))).folder);
-const request = (kind) => ({ ...form, form: kind, collector: find("relay") ? "" : form.collector });
-
-async function make(step) {
+async function make(kind) {
+  const request = { ...form, form: kind, collector: find("relay") ? "" : form.collector };
   busy = true;
-  outcome = "";
-  refresh();
+  refresh(outcome = "");
   try {
-    announce(outcome = await step());
+    if (kind === "zip") {
+      const name = `${store.state.facts.id}.zip`;
+      h("a", { href: URL.createObjectURL(await download("api/publish", request)), download: name }).click();
+      outcome = t("zip_done", name);
+    } else outcome = t("folder_done", (await post("api/publish", request)).folder);
+    announce(outcome);
   } catch (error) {
     fail(error);
   }
-  busy = false;
-  refresh();
+  refresh(busy = false);
 }
 
 /** Return what operators and analysts run, as pairs of words and command. */
@@ -111,9 +103,4 @@ function commands() {
   ].filter(Boolean);
 }
 
-function drawCommand([name, line], place) {
-  const copy = () => navigator.clipboard.writeText(line).then(() => announce(t("copied")));
-  return [h("dt", {}, t(name)), h("dd", {}, h("code", {}, line),
-    button(`copy-${place}`, t("copy_command"), copy,
-      { class: "small", "aria-label": `${t("copy_command")}: ${t(name)}` }))];
-}
+const drawCommand = ([name, line]) => [h("dt", {}, t(name)), h("dd", {}, h("code", {}, line))];

@@ -2,15 +2,15 @@
 
 import { card, h, note, row } from "./dom.js";
 import {
-  button, check, choose, field, firstLanguage, h3, heading, idOf, languageName, listProblems, mistakes, textCells,
-  textGrid, write,
+  button, check, choose, field, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
-import { edit, features, find, languages, now, problemsAt, refresh, say, store } from "./store.js";
+import { edit, features, find, languages, now, problemsAt, refresh, say, store, titleOf } from "./store.js";
 import { t } from "./words.js";
 
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
+const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"];
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
 const NAME = "\u0000name";
 const PLACEHOLDER = /^(question|answer)-\d+$/;
@@ -20,7 +20,6 @@ export function drawQuestions() {
   const label = find("label");
   return [
     ...heading("questions"),
-    drawLost(),
     drawSurvey(),
     h("ol", { class: "cards" },
       label && h("li", {}, drawCard(["label"], label, String(label.name ?? ""), null)),
@@ -28,13 +27,6 @@ export function drawQuestions() {
     drawAdd(),
     drawTarget(),
     drawTables()];
-}
-
-/** Mistakes whose place the page does not show. */
-function drawLost() {
-  const shown = /^(features\.|tables|label|about|texts|survey|relay)/;
-  const lost = store.state.problems.filter(({ field: path }) => !path || !shown.test(path));
-  return listProblems(lost);
 }
 
 // -- the survey itself ------------------------------------------------------------------------------------
@@ -51,9 +43,7 @@ function drawSurvey() {
     line("intro", (tag) => ["texts", tag, "help"], { area: true }),
     ...ABOUT.map((key) => line(
       key, (tag) => (tag === tags[0] ? ["about", key] : ["texts", tag, "about", key]), { area: key === "purpose" }))];
-  const without = [
-    "en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"
-  ].filter((each) => !tags.includes(each));
+  const without = LANGUAGES.filter((each) => !tags.includes(each));
   const named = (shown) => [["", t("choose")], ...shown.map((tag) => [tag, languageName(tag)])];
   const isOpen = !find("about", "contact");
   return h("details", { id: "about", class: "card", open: isOpen }, h("summary", {}, t("about_survey")),
@@ -81,11 +71,6 @@ const textRow = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name),
 
 const textPath = (path, tag, ...rest) => ["texts", tag, ...path, ...rest];
 
-function titleOf(path, name) {
-  const tag = firstLanguage();
-  return (tag && find(...textPath(path, tag, "title"))) || name;
-}
-
 function drawCard(path, entry, name, place) {
   const isOpen = store.open === (place ?? "label");
   const kind = path[0] === "label" ? "target" : kindOf(entry);
@@ -94,7 +79,7 @@ function drawCard(path, entry, name, place) {
   const id = `card-${place ?? "label"}`;
   return h("section", { class: "card question", "aria-labelledby": id },
     h("div", { class: "head" },
-      h("h3", {}, button(id, titleOf(path, name), () => refresh(store.open = isOpen ? null : place ?? "label"),
+      h("h3", {}, button(id, titleOf(name), () => refresh(store.open = isOpen ? null : place ?? "label"),
         { class: "plain", "aria-expanded": String(isOpen) })),
       h("span", { class: "kind" }, t(`kind_${kind}`),
         wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)),
@@ -110,7 +95,7 @@ function drawActions(path, name, place) {
     document.getElementById(`card-${to}`)?.focus();
   };
   const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
-    { class: "small", "aria-label": `${t(key)}: ${titleOf(path, name)}`, title: t(key), ...attributes });
+    { class: "small", "aria-label": `${t(key)}: ${titleOf(name)}`, title: t(key), ...attributes });
   return h("span", { class: "actions" },
     act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
@@ -135,10 +120,9 @@ function drawEditor(path, entry, name, kind) {
     isLabel && note(t("target_hint")),
     row(drawNumbers(path, kind)),
     textGrid([textRow(t("question"), title), textRow(t("help"), help), ...answers], tags, answers.length > 0),
-    (entry.values || entry.choices) && kind !== "yesno" && button(
-      `more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
-    mistakes(path),
-    FURTHER_KEYS.map((key) => mistakes([...path, key])),
+    (entry.values || entry.choices) && kind !== "yesno"
+      && button(`more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
+    [[], ...FURTHER_KEYS].map((key) => mistakes([...path, ...[key].flat()])),
     h("details", { id: `names-${idOf(path)}`, open: !tags.length }, h("summary", {}, t("short")), note(t("short_hint")),
       h("div", { class: "columns" },
         field(isLabel ? ["label", "name"] : [...path, NAME], t("short_name"), { shown: name, save: rename }), names)),
@@ -189,7 +173,7 @@ async function addAnswer(path, entry) {
     answers = answersOf(find(...path));
     return { op: "value", path: own, value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } };
   });
-  const tag = firstLanguage();
+  const tag = languages()[0];
   const place = String(answers.length);
   focusOn(tag ? textPath(path, tag, "values", answersOf(find(...path)).at(-1)) : [...path, "answers", place]);
 }
@@ -198,9 +182,6 @@ const focusOn = (path) => document.getElementById(idOf(path))?.focus();
 
 /** Return the operation that writes true, or deletes the entry. */
 const toggle = (path, isOn) => (isOn ? { op: "set", path, value: true } : { op: "delete", path });
-
-/** Return the title of a feature or of the label, by its name. */
-const titleOfName = (name) => titleOf(name === find("label", "name") ? ["label"] : ["features", name], name);
 
 /** Return the answers that a condition can name. */
 function valuesOf(name) {
@@ -251,7 +232,7 @@ function drawCondition(path, entry) {
   const term = condition?.not ?? condition;
   if (condition && !term.feature) return note(t("condition_text"));
   const known = [...features(), find("label", "name")].filter((name) => name !== path[1] && valuesOf(name).length);
-  const others = known.map((name) => [name, titleOfName(name)]);
+  const others = known.map((name) => [name, titleOf(name)]);
   const save = (feature, value, isNot) => edit(() => [
     { op: "set", path: [...path, "ask_if"], value: isNot ? { not: { feature, value } } : { feature, value } },
     { op: "set", path: [...path, "missing"], value: "category" }]);
@@ -284,7 +265,7 @@ function drawAdd() {
       return [{ op: "add", path, value },
         spoken.map((tag) => ({ op: "set", path: textPath(path, tag, "values"), value: YES_NO[tag] }))];
     });
-    const tag = firstLanguage();
+    const tag = languages()[0];
     focusOn(tag ? textPath(path, tag, "title") : [...path, NAME]);
   };
   return h("div", { class: "card", role: "group", "aria-label": t("add_question") }, h3("add_question"),
@@ -292,11 +273,10 @@ function drawAdd() {
 }
 
 function drawTarget() {
-  const names = features().filter((name) => hasValues(find("features", name)));
   const label = find("label", "name");
+  const names = [label, ...features().filter((name) => hasValues(find("features", name)))].filter(Boolean);
   const change = (name) => edit(() => ({ op: "label", path: name ? ["features", name] : ["label"] }));
-  const options = [
-    ["", t("target_none")], ...[label, ...names].filter(Boolean).map((name) => [name, titleOfName(name)])];
+  const options = [["", t("target_none")], ...names.map((name) => [name, titleOf(name)])];
   return card(h3("target"),
     choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),
       t("target_explained")),
@@ -314,15 +294,15 @@ function drawTables() {
   };
   return card(h3("tables"), note(t("tables_explained")),
     h("ul", { class: "plain" }, tables.map(([name, table], place) => h("li", { class: "row" },
-      h("span", {}, list(table?.features).map(titleOfName).join(" \u00d7 ")),
+      h("span", {}, list(table?.features).map(titleOf).join(" \u00d7 ")),
       find("label") && check(`table-label-${place}`, t("table_label"), table.label === true,
         (isOn) => edit(() => toggle(["tables", name, "label"], isOn))),
       button(`drop-table-${place}`, t("remove"), () => edit(() => ({ op: "delete", path: ["tables", name] })),
-        { "aria-label": `${t("remove")}: ${list(table?.features).map(titleOfName).join(", ")}` }),
+        { "aria-label": `${t("remove")}: ${list(table?.features).map(titleOf).join(", ")}` }),
       mistakes(["tables", name], true)))),
     names.length > 1 && [
       h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),
-        names.map((name, place) => check(`together-${place}`, titleOfName(name), false, () => {}))),
+        names.map((name, place) => check(`together-${place}`, titleOf(name), false, () => {}))),
       button("add-table", t("add_table"), add)],
     mistakes(["tables"]));
 }

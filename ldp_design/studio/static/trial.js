@@ -27,10 +27,7 @@ function makeFrame(file, title, content, listen = () => {}) {
 
 export function drawPage() {
   const { facts } = store.state;
-  if (!facts) {
-    setStage("", "", "");
-    return [h2("page"), h("p", { class: "card" }, t("correct_first"))];
-  }
+  if (!facts) return [setStage("", "", ""), h2("page"), h("p", { class: "card" }, t("correct_first"))];
   const tags = languages();
   const language = tags.includes(look.language) ? look.language : tags[0] ?? "en";
   if (preview?.digest !== facts.digest) {

@@ -144,10 +144,11 @@ def test_no_text_is_lost_when_somebody_types_faster_than_the_server_answers(auth
     page.get_by_label("A second language").select_option("de")
     page.get_by_role("button", name="Begin", exact=True).click()
     page.get_by_label("Question, English").focus()
-    for text in ("When do you work?", "Wann arbeiten Sie?", "In most weeks", "Meistens", "day", "", "By day"):
+    typed = ("When do you work?", "Wann arbeiten Sie?", "In most weeks", "Meistens", "By day", "Tagsüber")
+    for text in typed:
         page.keyboard.type(text)
         page.keyboard.press("Tab")
-    page.keyboard.type("Tagsüber")
+    page.get_by_text("Short names, in the file").click()
     page.get_by_label("Short name of answer 2").fill("nights")
     page.get_by_label("Answer 2, English").fill("At night")
     page.get_by_label("Answer 2, German").fill("Nachts")
@@ -159,17 +160,17 @@ def test_no_text_is_lost_when_somebody_types_faster_than_the_server_answers(auth
     page.wait_for_timeout(1000)
     expect(page.get_by_label("Help below it, German")).to_have_value("Fast immer")
     tables = parse_tables(author.studio.path.read_text("utf-8"))
-    assert tables["features"] == {"shift": {"values": ["day", "nights"], "missing": "category"}}
+    assert tables["features"] == {"shift": {"values": ["by day", "nights"], "missing": "category"}}
     assert [tables["texts"][tag]["features"]["shift"] for tag in ("en", "de")] == [
         {
             "title": "When do you usually work?",
             "help": "In most weeks",
-            "values": {"day": "By day", "nights": "At night"},
+            "values": {"by day": "By day", "nights": "At night"},
         },
         {
             "title": "Wann arbeiten Sie?",
             "help": "Fast immer",
-            "values": {"day": "Tagsüber", "nights": "Nachts"},
+            "values": {"by day": "Tagsüber", "nights": "Nachts"},
         },
     ]
 
@@ -226,7 +227,7 @@ def test_mistakes_are_german_in_the_german_studio_or_marked_as_english(author):
     expect(page.get_by_text("braucht eine ganze Zahl von Klassen, von 2 bis 1000")).to_be_visible()
     author.fill("Zahl der Klassen", "8")
     author.go("file")
-    page.get_by_label("survey.toml").fill("[survey]\nid = 'x'\nepsilon = 1\nnonsense = 2\n")
+    page.get_by_label("survey.toml").fill("[survey]\nid = 'x'\nepsilon = 1\n[waves]\nfirst = 5\n")
     page.get_by_role("button", name="Diesen Text verwenden").click()
     expect(page.locator(".mistakes [lang=en]").first).to_be_visible()
 

@@ -65,9 +65,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         workers = config.workerinput["workercount"]
         slow = {item.path for item in items if item.get_closest_marker("slow")}
         files = sorted(dict.fromkeys(item.path for item in items), key=lambda path: path not in slow)
-        order = {
-            path: (at % workers, path not in slow, at * (-1) ** (at % workers)) for at, path in enumerate(files)
-        }
+        order = {}
+        for at, path in enumerate(files):
+            worker = at % workers
+            order[path] = worker, path not in slow, at * (-1) ** worker
         items.sort(key=lambda item: order[item.path])
 
 

@@ -204,6 +204,7 @@ def test_the_tool_does_not_notice(machine, name):
         assert [machine.run_on_terminal(run) for run in RUNS] == shown
 
 
+@pytest.mark.slow
 def test_the_question_is_asked_once_on_a_terminal_alone(machine):
     machine.run(RUNS[0])
     assert machine.state() == []
@@ -216,6 +217,7 @@ def test_the_question_is_asked_once_on_a_terminal_alone(machine):
     assert not machine.journal.exists()
 
 
+@pytest.mark.slow
 def test_a_question_that_is_interrupted_is_not_asked_again(machine):
     _, shown = machine.run_on_terminal(RUNS[0], b"\x03", leads=True)
     assert b"May pygmentize" in shown
@@ -223,6 +225,7 @@ def test_a_question_that_is_interrupted_is_not_asked_again(machine):
     assert machine.state_path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_a_tool_in_the_background_or_before_a_pager_asks_nothing(machine):
     code, shown = machine.run_on_terminal(RUNS[0], leads=True, before="process_group=0")
     assert (code, machine.state()) == (0, [])
@@ -282,6 +285,7 @@ def test_nobody_is_asked_in_vain_when_the_epsilon_for_life_is_spent(machine, mon
     assert sum(entry.state == "queued" for entry in Journal(machine.journal).entries()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["CI", "DO_NOT_TRACK", "LDP_CLIENT_OFF", "TF_BUILD"])
 def test_a_variable_forbids_the_question_and_the_report(machine, variable):
     machine.environment[variable] = "1"
@@ -349,6 +353,7 @@ def test_the_tool_does_not_wait_for_a_collector_that_never_answers(machine):
         wait_for(lambda: float(machine.state()[1]) > time.time() + 1000)
 
 
+@pytest.mark.slow
 def test_the_command_shows_and_ends_it(served, monkeypatch):
     machine, _ = served
     monkeypatch.delenv("DO_NOT_TRACK", raising=False)

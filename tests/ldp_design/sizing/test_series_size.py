@@ -62,6 +62,7 @@ def test_the_margins_of_a_question_of_four_values():
     assert levels == {name: pytest.approx(ratio, rel=0.002) for name, ratio in expected.items()}
 
 
+@pytest.mark.slow
 def test_half_of_the_questions_keep_the_promise_of_the_relay():
     assert [each.name for each in size_of(ALL).changes] == ["planned", "waves", "people"]  # one is not "all"
     changes = {each.name: each for each in size_of(f"{ALL}[features.third]\nvalues = [1, 2]\n").changes}
@@ -150,6 +151,7 @@ def test_people_for_a_margin_are_those_of_all_waves(survey):
     assert found["series"]["changes"][0]["users"] == 12 * found["users"]
 
 
+@pytest.mark.slow
 def test_a_relay_has_other_waves_too(tmp_path):
     path = tmp_path / "all.toml"
     path.write_text(ALL)

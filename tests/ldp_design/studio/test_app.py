@@ -156,6 +156,7 @@ def test_margins_are_those_of_the_command(page):
     assert size["rows"][1]["estimate"] == "20.0% ± 9.2%"
 
 
+@pytest.mark.slow
 def test_suggestions_have_the_effect_that_they_promise(page):
     page.edit({"op": "set", "path": ["survey", "users"], "value": 20_000})
     found = [json.loads(line) for line in page.get("/api/suggestions").text.splitlines()]
@@ -192,6 +193,7 @@ def _fake_size(survey, users, progress):
     raise SurveyError("a model predicts the label, and this survey has none", "label")
 
 
+@pytest.mark.slow
 def test_a_preview_has_the_plan_of_the_draft(page):
     page.edit({"op": "set", "path": ["survey", "id"], "value": "other"})
     preview = page.get("/api/preview").json

@@ -169,6 +169,7 @@ def test_margins_are_those_of_the_command(page):
     assert (size["rows"][1]["share"], round(size["rows"][1]["margin"], 3)) == (0.2, 0.092)
 
 
+@pytest.mark.slow
 def test_suggestions_have_the_effect_that_they_promise(page):
     page.edit({"op": "set", "path": ["survey", "users"], "value": 20_000})
     _, *found = page.size()
@@ -205,6 +206,7 @@ def _fake_size(survey, users, progress):
     raise SurveyError("a model predicts the label, and this survey has none", "label")
 
 
+@pytest.mark.slow
 def test_a_preview_has_the_plan_of_the_draft(page):
     page.edit({"op": "set", "path": ["survey", "id"], "value": "other"})
     preview = page.get("/api/preview").json

@@ -12,7 +12,7 @@ from tests.ldp_design.studio.test_edits import HOSTILE
 from tests.support.browser import LOOKS, WIDE, assert_accessible, assert_every_look, assert_no_sideways_scroll
 from tests.support.http_servers import QuietHandler, serve
 from tests.support.servers import wait_for
-from tests.support.studio import processes_of, run_studio
+from tests.support.studio import HASTY, processes_of, run_studio
 
 pytestmark = pytest.mark.slow
 
@@ -425,7 +425,7 @@ def test_two_studios_work_side_by_side_and_another_program_gets_no_cookie(chromi
 
 
 def test_a_browser_that_is_closed_during_a_trial_leaves_no_process(chromium, tmp_path):
-    with run_studio(tmp_path, EXAMPLE) as studio:
+    with run_studio(tmp_path, EXAMPLE, HASTY) as studio:
         author = Author(chromium, studio)
         page = author.open()
         author.go("trial")

@@ -239,6 +239,7 @@ values = { day = "By day", night = "At night" }
     assert parse_tables(text) == parse_tables(by_hand)
 
 
+@pytest.mark.slow
 def test_a_relay_is_added_with_the_largest_epsilon_and_taken_away_again():
     text = apply_operations(EXAMPLE, [{"op": "set", "path": ["survey", "users"], "value": 20_000}])
     through = apply_operations(text, [{"op": "relay", "value": "one"}, {"op": "fit"}])
@@ -310,6 +311,7 @@ def test_operations_that_do_not_fit_are_refused(operation):
         apply_operations(EXAMPLE, [operation])
 
 
+@pytest.mark.slow
 def test_a_survey_of_300_questions_is_edited_quickly():
     text = EXAMPLE + "".join(f'\n[features."q {i}"]\nvalues = ["a", "b", "c"]\n' for i in range(300))
     text += "".join(f'\n[texts.de.features."q {i}"]\ntitle = "Frage {i}?"\n' for i in range(300))

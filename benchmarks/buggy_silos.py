@@ -10,11 +10,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 from encoders.exact_samplers import draw_laplace
-from encoders.mechanisms.count_table import CountTable
-from encoders.mechanisms.counted_table import CountedTable
+from encoders.mechanisms.counted_table import CountedTable, CountTable
 from encoders.randomness import FastStream, RandomSource
 from encoders.survey.silo_plan import SiloPlan
-from ldp_audit.silo_device import PublicSilo, SiloDevice
+from ldp_audit.silo_audit import PublicSilo, SiloDevice
 
 Perturb = Callable[[CountTable, Sequence[int], RandomSource], bytes]
 

@@ -34,7 +34,7 @@ from encoders.explain.text import format_table
 from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.classifiers.infer_survey import infer_survey
+from ldp_aggregator.classifiers.naive_bayes import infer_survey
 from ldp_aggregator.estimation.bayes.posterior import smooth_tables
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates

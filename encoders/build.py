@@ -1,8 +1,4 @@
-"""Which build runs: its version, and the commit of the code.
-
-`hatch_build.py` writes the commit into wheels and sdists. In a git checkout, the commit is read from git's
-files; git does not have to be installed.
-"""
+"""Which build runs: its version and commit, which `hatch_build.py` or git's files in a checkout state."""
 
 from __future__ import annotations
 

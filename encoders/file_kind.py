@@ -1,7 +1,4 @@
-"""Recognises a file by its first bytes, for errors about a file of another kind than a command reads.
-
-No description quotes the file, because its content may be people's answers.
-"""
+"""Recognises a file by its first bytes, for errors, which never quote it: it may hold people's answers."""
 
 from __future__ import annotations
 

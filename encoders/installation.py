@@ -1,7 +1,4 @@
-"""Detects that another package named "encoders" was installed over this one.
-
-PyPI has such a package. pip replaces `encoders/__init__.py` without a warning, and every other module stays.
-"""
+"""Detects that PyPI's other package "encoders" was installed over this one; pip does it without a warning."""
 
 from __future__ import annotations
 

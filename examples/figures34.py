@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from encoders.survey import Survey
-from ldp_aggregator.classifiers.infer_survey import infer_survey
-from ldp_aggregator.rows.csv_rows import read_text_columns
+from ldp_aggregator.classifiers.naive_bayes import infer_survey
+from ldp_aggregator.rows.table_input import read_text_columns
 from ldp_design.simulation.accuracies import Simulation, SimulationGrid, SimulationRow, simulate
 from ldp_design.simulation.plot import group_rows, plot_simulation
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ldp_aggregator.snapshot_entries import stored_counters
 from ldp_aggregator.stores.failure import CounterError, LostReportsError, lost_plan_error, require_whole
+from ldp_aggregator.stores.operator_log import read_tombstones
 from ldp_aggregator.stores.store import Store, token_namespace
-from ldp_aggregator.stores.tombstone import read_tombstones
 
 
 def require_whole_survey(store: Store, survey: str, plan: bytes) -> None:

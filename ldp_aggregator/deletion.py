@@ -10,10 +10,9 @@ from typing import Any
 from encoders.errors import LdpError
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.operator_log import write_log
+from ldp_aggregator.stores.operator_log import DELETED, Tombstone, read_tombstones, write_log
 from ldp_aggregator.stores.schedule import Phase, read_schedule
 from ldp_aggregator.stores.store import count_reports, token_namespace, unknown_survey_error
-from ldp_aggregator.stores.tombstone import DELETED, Tombstone, read_tombstones
 
 _COUNTED = "counted"
 """The kind of a store's notes with the numbers of what was deleted, by survey id."""

@@ -1,4 +1,4 @@
-"""Copies a survey to another store, in which a report that was counted before does not count again.
+"""Copies one survey, or all in a backup, to another store, in which a counted report does not count again.
 
 Only what the target lacks is written, so another run completes an interrupted copy. Until then the target
 accepts no reports: its schedule names the run that has locked it. Of two concurrent runs, the later one
@@ -7,10 +7,13 @@ continues.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import replace
+from pathlib import Path
 from secrets import token_hex
 
 import numpy as np
@@ -18,14 +21,22 @@ import numpy as np
 from encoders.errors import LdpError
 from encoders.explain.text import Counted
 from encoders.survey.any_survey import ANY_PLANS
+from ldp_aggregator.atomic_file import sync_folder
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.damage import require_whole_survey
 from ldp_aggregator.snapshot_entries import cell_counts, stored_counters
-from ldp_aggregator.stores import Batch, Store, StoreError, Total
-from ldp_aggregator.stores.failure import require_whole
-from ldp_aggregator.stores.losses import Loss, compare_numbers
-from ldp_aggregator.stores.schedule import Schedule, count_in_sums, format_time, read_schedule
+from ldp_aggregator.stores import Batch, Store, StoreError, StoreFailure, Total, open_store
+from ldp_aggregator.stores.failure import Loss, compare_numbers, require_whole
+from ldp_aggregator.stores.operator_log import require_living
+from ldp_aggregator.stores.schedule import (
+    Schedule,
+    count_in_sums,
+    format_time,
+    read_schedule,
+    require_no_backup,
+)
 from ldp_aggregator.stores.shards import fix_shards, read_shards, whole_counter
+from ldp_aggregator.stores.sqlite_file import connect, remove_file
 from ldp_aggregator.stores.store import (
     SCHEDULES,
     TEXTS,
@@ -35,7 +46,6 @@ from ldp_aggregator.stores.store import (
     token_namespace,
     unknown_survey_error,
 )
-from ldp_aggregator.stores.tombstone import require_living
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
 """After this time every collector has seen the lock of a survey, and all earlier reports are written."""
@@ -240,10 +250,7 @@ class _Migration:
             self._record_ids(name, counter, (ids[new], marks[new]), width)
 
     def _find_late_reports(self, totals: TotalsByCounter) -> dict[str, Loss]:
-        """Return the reports whose ids were copied, but which were counted after the sums had been read.
-
-        The sums are read first, so that each report in them has its id in the copy, and never counts twice.
-        """
+        """Return the reports whose ids were copied, but which were counted after the sums had been read."""
         copied = self._read_totals(self._target)
         late = {key: compare_numbers(copied[key].n, total.n) for key, total in totals.items()}
         require_whole({self._survey: {counter: loss for (_, counter), loss in late.items() if loss.ids}})
@@ -285,3 +292,39 @@ class _Migration:
 
 def _comparable_totals(totals: TotalsByCounter) -> dict[tuple[str, str], tuple[int, bytes]]:
     return {key: (total.n, total.cells.tobytes()) for key, total in totals.items()}
+
+
+def back_up(
+    source: Store, path: Path, progress: Callable[[int], object] = int, left_out: Collection[str] = ()
+) -> int:
+    """Copy all surveys of a store to a new file, which only its owner can read.
+
+    Until the new file is complete, its name ends with ``.part``. `progress` is called with the number of
+    reports copied since its last call. The surveys in `left_out` are not copied. Returns the time of the
+    backup, in Unix seconds: all reports that were acknowledged before are in its sums.
+    Raises MigrationError or StoreError if a store cannot be used, has lost reports, or is a backup, or an
+    import into it is incomplete. No file is left.
+    """
+    started, partial = int(time.time()), path.with_name(f"{path.name}.part")
+    if path.exists():
+        raise StoreError(f"{path} exists: give each backup a new name")
+    remove_file(str(partial))  # of a backup that was killed
+    try:
+        with closing(open_store(f"sqlite:///{partial}")) as target:
+            for survey in source.plans().keys() - left_out:
+                require_no_backup(survey, read_schedule(source, survey))
+                migrate_survey(source, target, survey, progress, backup=started)
+        with closing(connect(str(partial), 0.0)) as connection, suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA journal_mode = DELETE")  # else a read-only medium could not be read
+        if partial.with_name(f"{partial.name}-wal").exists():
+            raise StoreError(f"{partial} is in use by another program: give another name")
+        partial.rename(path)
+        sync_folder(path.parent)
+    except BaseException as error:
+        remove_file(str(partial))
+        if isinstance(error, StoreError) and error.reason is StoreFailure.DISK_FULL:
+            raise StoreError(
+                f"{path}: the disk is full: give a folder with more space", error.reason
+            ) from error
+        raise
+    return started

@@ -22,7 +22,7 @@ from encoders.survey.relay_promise import shuffled_epsilon
 from ldp_aggregator.codec import OPTIONAL, require
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
-from ldp_aggregator.stores.losses import NO_LOSS, Loss
+from ldp_aggregator.stores.failure import NO_LOSS, Loss
 
 _MAX_DELTA = 1e-6
 _MAX_DIGITS = 40

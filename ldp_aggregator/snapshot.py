@@ -33,12 +33,11 @@ from ldp_aggregator.snapshot_entries import (
     read_rejections,
     read_totals,
 )
-from ldp_aggregator.stores.failure import require_whole
-from ldp_aggregator.stores.losses import NO_LOSS, Loss
+from ldp_aggregator.stores.failure import NO_LOSS, Loss, require_whole
+from ldp_aggregator.stores.operator_log import require_living
 from ldp_aggregator.stores.schedule import require_usable
 from ldp_aggregator.stores.shards import join_shards, read_shards
 from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
-from ldp_aggregator.stores.tombstone import require_living
 
 __all__ = [
     "AnySnapshot",

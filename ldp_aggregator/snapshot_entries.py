@@ -16,7 +16,7 @@ from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.codec import from_json
-from ldp_aggregator.stores.losses import Loss
+from ldp_aggregator.stores.failure import Loss
 from ldp_aggregator.stores.shards import divide_counter, read_shards
 from ldp_aggregator.stores.store import Store, Total
 

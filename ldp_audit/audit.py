@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
+from ldp_audit import freshness
 from ldp_audit.blackbox import ALPHA, required_requests
 from ldp_audit.device import (
     Device,
@@ -19,15 +20,6 @@ from ldp_audit.device import (
     request_body,
 )
 from ldp_audit.exact_epsilon import compute_exact
-from ldp_audit.freshness import (
-    RepeatResult,
-    check_forks,
-    check_noise_reuse,
-    check_retries,
-    check_two_surveys,
-    collect_forked_reports,
-    repeat_for_all,
-)
 from ldp_audit.homogeneity import check_homogeneity
 from ldp_audit.messages import Messages, MessagesByPerson
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
@@ -127,7 +119,7 @@ def audit(
     # forked copies first, before anything starts a thread, which no process should fork with
     run.show_progress("freshness")
     forked = run.collect_forked_reports(copies)
-    run.checks.append(check_retries(run.device, plan, run.people))
+    run.checks.append(freshness.check_retries(run.device, plan, run.people))
 
     run.show_progress("exact")
     exact = tuple(compute_exact(plan, question) for question in plan.questions)
@@ -172,7 +164,7 @@ class _AuditRun:
     def collect_forked_reports(self, copies: int) -> dict[str, list[bytes]]:
         reporters = list_reporters(self.device)
         return {
-            way: collect_forked_reports(reporter, self.plan, self.people[-1], copies)
+            way: freshness.collect_forked_reports(reporter, self.plan, self.people[-1], copies)
             for way, reporter in reporters.items()
         }
 
@@ -240,14 +232,14 @@ class _AuditRun:
         """Check the reports of forked copies; `messages` show how often a payload occurs by chance."""
         reference = messages[self.people[-1].name].first(_REFERENCE_MESSAGES)
         self.checks += [
-            check_forks(self.plan, sent, reference, self.alpha, way) for way, sent in forked.items()
+            freshness.check_forks(self.plan, sent, reference, self.alpha, way) for way, sent in forked.items()
         ]
 
     def measure_each_question(self, messages: MessagesByPerson) -> None:
         plan, people, questions = self.plan, self.people, self.plan.questions
         reporters = list_reporters(self.device)
         widest = max(questions, key=lambda question: (question.mechanism.payload_bytes, question.cells))
-        repeated: dict[str, dict[str, list[RepeatResult]]] = {way: {} for way in reporters}
+        repeated: dict[str, dict[str, list[freshness.RepeatResult]]] = {way: {} for way in reporters}
         for question in questions:
             if len(questions) > 1:
                 self.show_progress(f"black box: {question.name}")
@@ -257,13 +249,15 @@ class _AuditRun:
                 self.black_box.append(measure_leak(question.name, messages, self.alpha))
             alpha = self.alpha / (len(questions) * len(people) * len(reporters))
             for way, reporter in reporters.items():
-                repeated[way][question.name] = repeat_for_all(reporter, plan, people, messages, alpha)
+                repeated[way][question.name] = freshness.repeat_for_all(
+                    reporter, plan, people, messages, alpha
+                )
             if question is widest and isinstance(self.device, RequestDevice):
                 person, count = people[-1], min(_DEVICES_WITH_TWO_SURVEYS, self.requests)
                 reference = messages[person.name].first(_REFERENCE_MESSAGES)
-                check = check_two_surveys(self.device, plan, person, reference, self.alpha, count)
+                check = freshness.check_two_surveys(self.device, plan, person, reference, self.alpha, count)
                 self.checks.append(check)
-        self.checks += [check_noise_reuse(results, way) for way, results in repeated.items()]
+        self.checks += [freshness.check_noise_reuse(results, way) for way, results in repeated.items()]
 
 
 def _check_options(trials: int, alpha: float, copies: int, requests: int | None) -> None:

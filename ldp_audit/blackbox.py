@@ -39,8 +39,6 @@ MessagePair = tuple[Messages, Messages]
 
 @dataclass(frozen=True)
 class Event:
-    """A property of a message."""
-
     text: str
     """Such as "byte 57 is 3"."""
     holds: Callable[[Messages], Flags]
@@ -72,10 +70,7 @@ class Leak:
 
 
 def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float) -> Leak:
-    """Return a lower bound on epsilon from equally many independent messages of two people.
-
-    The bound exceeds the true epsilon with at most the probability `alpha`.
-    """
+    """Return a lower bound on epsilon, valid with 1 - `alpha`, from equally many messages of two people."""
     width = max(one.data.shape[1], other.data.shape[1])
     one, other = one.pad(width), other.pad(width)
     selecting = round(SELECTION_SHARE * len(one))
@@ -225,7 +220,6 @@ def _count_bit_pairs(bits: NDArray[np.float32]) -> Counts:
 
 
 def _read_bits(messages: Messages, *positions: int) -> NDArray[Any]:
-    """Read two bits as a number."""
     one, other = (messages.data[:, each // 8] >> (7 - each % 8) & 1 for each in positions)
     return one << 1 | other
 

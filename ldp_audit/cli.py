@@ -8,27 +8,26 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import click
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, Reason
 from encoders.late_imports import LateImport
 from encoders.progress import show_progress
 from encoders.survey import Plan
 from encoders.survey.any_survey import SILO_PLANS, read_survey_file
-from encoders.survey.compiled_plan import CENTRAL, SILO
+from encoders.survey.compiled_plan import CENTRAL, SILO, is_survey_id
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.amounts import Count, amount_parser
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import INPUT_FILE, Count, OutputFile, amount_parser, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option, version_option
 from ldp_audit.audit import audit, list_stages
 from ldp_audit.outcomes import LEAST_TRIALS, format_leaks
 from ldp_audit.render import render_html, render_text
 from ldp_audit.result import AuditResult
-from ldp_audit.served_surveys import describe_served_surveys
 from ldp_audit.silo_audit import audit_silo, count_stages
-from ldp_client import load_plan
+from ldp_client import HttpTransport, TransportError, load_plan
 
 _CURATOR_AUDIT = LateImport("ldp_audit.curator_audit")  # loads scikit-learn
 TIMED_REPORTS = 20_000
@@ -200,3 +199,43 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
 
 
 _AUDITS = {CENTRAL: audit_central, SILO: audit_silo_command}
+
+
+_PATH = "/v1/surveys"
+_TIMEOUT_SECONDS = 10.0
+_MAX_LISTED = 20
+
+
+def describe_served_surveys(url: str, error: LdpError) -> str:
+    """Return the surveys of the collector of `url`, if `error` is that it does not serve this one."""
+    if not isinstance(error, TransportError) or error.reason not in (
+        Reason.UNKNOWN_SURVEY,
+        Reason.NO_SUCH_PAGE,
+    ):
+        return ""
+    list_url = _list_url(url)
+    try:
+        response = HttpTransport().request("GET", list_url, None, _TIMEOUT_SECONDS)
+    except TransportError:
+        return ""
+    ids = list(_survey_ids(response.entry("surveys")))
+    if response.status != 200 or not ids:
+        return ""
+    more = f" and {len(ids) - _MAX_LISTED} more" if len(ids) > _MAX_LISTED else ""
+    return f"; {list_url} lists: {', '.join(ids[:_MAX_LISTED])}{more}"
+
+
+def _list_url(url: str) -> str:
+    """Return the URL of the list of surveys of the collector that serves `url`."""
+    base, separator, _ = url.rpartition(f"{_PATH}/")
+    if separator:
+        return base + _PATH
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{_PATH}"
+
+
+def _survey_ids(entries: object) -> Iterator[str]:
+    for entry in entries if isinstance(entries, list) else []:
+        identifier = entry.get("id") if isinstance(entry, dict) else None
+        if isinstance(identifier, str) and is_survey_id(identifier):
+            yield identifier

@@ -114,11 +114,7 @@ def audited_learners(survey: Survey) -> tuple[str, ...]:
 
 
 def make_neighbours(survey: Survey) -> tuple[CodedRows, CodedRows]:
-    """Return two data sets; the second has one more row, which is last and contradicts the others.
-
-    All but that row have the first label where the first feature has its first value, and the second label
-    where it has its last. Without a label, all rows are of one class.
-    """
+    """Return two data sets; the second has one more row, which is last and contradicts the others."""
     features, k = survey.compile().features, len(survey.label.values)
     low = [0] * len(features)
     high = [features[0].size - 1, *low[1:]]

@@ -19,9 +19,9 @@ from encoders.survey import Plan
 from encoders.survey.compiled_plan import INDEX_BYTES
 from ldp_audit.blackbox import clopper_pearson_lower, clopper_pearson_upper
 from ldp_audit.device import Device, Reporter, RequestDevice
-from ldp_audit.frozen_environment import FrozenEnvironment, freeze_environment
 from ldp_audit.messages import Messages, MessagesByPerson
 from ldp_audit.people import Person
+from ldp_audit.request_capture import FrozenEnvironment, freeze_environment
 from ldp_audit.result import FRESHNESS, Check
 
 _FORK_TIMEOUT_SECONDS = 60.0
@@ -46,10 +46,7 @@ def check_retries(device: Device, plan: Plan, people: Sequence[Person]) -> Check
 
 
 def collect_forked_reports(device: Reporter, plan: Plan, person: Person, count: int) -> list[bytes]:
-    """Return one report of each forked copy of this process; an empty list if the system cannot fork.
-
-    One report is made before the fork, so that random bytes which a generator read ahead are copied too.
-    """
+    """Return one report of each forked copy of this process, which has made one before; [] without forks."""
     if not hasattr(os, "fork"):
         return []
     device.report(plan, person.row, person.label)

@@ -75,10 +75,7 @@ class _AuditedRelay:
 
 
 def check_relay(plan: Plan, people: Sequence[Person], count: int, alpha: float) -> list[Check]:
-    """Check the requests of `count` devices of each person that answer through a relay.
-
-    `alpha` is the probability of finding a fault in a client that has none.
-    """
+    """Check the requests of `count` devices of each person; `alpha` is the rate of false faults."""
     audited = _AuditedRelay.of(plan)
     sent = {person.name: [_send(audited, person) for _ in range(count)] for person in people}
     messages = [request.body for devices in sent.values() for requests in devices for request in requests]

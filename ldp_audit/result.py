@@ -56,10 +56,7 @@ class BlackBoxResult:
 
 
 def measure_leak(question: str, messages: MessagesByPerson, alpha: float) -> BlackBoxResult:
-    """Compare the messages of every two people; return the largest leak.
-
-    The bound of any pair exceeds the pair's true epsilon with the probability `alpha`.
-    """
+    """Return the largest leak between any two people; each bound fails with the probability `alpha`."""
     pairs = list(combinations(messages, 2))
     leaks = [compare(pair, messages[pair[0]], messages[pair[1]], alpha / len(pairs)) for pair in pairs]
     return BlackBoxResult(question, max(leaks, key=lambda leak: leak.epsilon_lower_bound), len(pairs))

@@ -85,10 +85,7 @@ def make_histories(plan: Plan, people: Sequence[Person]) -> list[History]:
 def check_series(
     plan: Plan, device: SeriesDevice, people: Sequence[Person], count: int, alpha: float
 ) -> tuple[list[BlackBoxResult], list[Check]]:
-    """Check what `count` devices of each history send in all waves.
-
-    `alpha` is the probability of finding a fault in a client that has none.
-    """
+    """Check what `count` devices of each history send in all waves; `alpha` is the rate of false faults."""
     assert plan.waves is not None
     waves = plan.waves.list
     if len(waves) <= MOST_VISITED:

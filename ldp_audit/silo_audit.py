@@ -6,24 +6,172 @@ point to the person. A bound below epsilon proves nothing: other rows, or anothe
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 import numpy as np
 from scipy.special import bdtrc
 
 from encoders.errors import LdpError
+from encoders.lazy_numpy import IntArray
 from encoders.mechanisms.counted_table import CountedTable
+from encoders.randomness import RandomSource, SystemEntropy
 from encoders.report import Report, pack, unpack
+from encoders.survey.compiled_plan import OPEN
+from encoders.survey.features import SEPARATOR
 from encoders.survey.silo_plan import SiloPlan
 from ldp_audit.blackbox import ALPHA
+from ldp_audit.device import SimulatedNetwork
 from ldp_audit.outcomes import LEAST_TRIALS, MeasuredLeak, measure_leak
-from ldp_audit.silo_device import PublicSilo, SiloDevice, without_tokens
-from ldp_audit.silo_rows import Neighbours, make_neighbours
+from ldp_audit.people import join_names, list_labels, value_at
+from ldp_audit.request_capture import SURVEYS_URL
+from ldp_silo import Silo, SiloJournal
+from ldp_silo.epoch_reports import count_file
+from ldp_silo.message_preview import draw_message_id, make_message
+
+
+class SiloDevice(Protocol):
+    """A program for silos, as an eavesdropper observes it; to audit another one, write its methods."""
+
+    def messages(self, plan: SiloPlan, rows: Path, person: str | None, count: int) -> Iterator[bytes]:
+        """Yield the messages of `count` silos that all have these rows; `person` names a column."""
+
+    def attempts(self, plan: SiloPlan, rows: Path, person: str | None) -> list[bytes]:
+        """Return all bodies that one silo posts for these rows while the network fails."""
+
+
+class PublicSilo:
+    """The silo of this project; `source` gives the noise of `messages`."""
+
+    def __init__(self, source: RandomSource | None = None) -> None:
+        self._source = source or SystemEntropy()
+
+    def messages(self, plan: SiloPlan, rows: Path, person: str | None, count: int) -> Iterator[bytes]:
+        """Count the rows once, and yield messages made by the functions that :meth:`Silo.report` calls."""
+        counts = count_file(plan, rows, person).counts
+        for _ in range(count):
+            message_id = draw_message_id(plan, None, self._source)
+            yield make_message(plan, counts, message_id, self._source)
+
+    def attempts(self, plan: SiloPlan, rows: Path, person: str | None) -> list[bytes]:
+        """Return the bodies of two calls of :meth:`Silo.report`; the network fails during the first."""
+        network, journal = SimulatedNetwork(), SiloJournal(":memory:")
+        for network.works in (False, True):
+            silo = Silo(plan, SURVEYS_URL + plan.id, journal=journal, transport=network, strict=True)
+            silo.grant()
+            silo.report(rows, person=person, timeout=0)
+        return network.bodies
+
+
+def without_tokens(plan: SiloPlan) -> SiloPlan:
+    return replace(plan, enrolment=OPEN)
+
+
+_POSITIONS_OF_ROWS = ("first", "last")
+_OTHER_POSITIONS = ("last", "beyond", "missing")
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two files of rows; the second also has the rows of one person. No other row has their label, if any."""
+
+    name: str
+    label: int
+    """The code of the person's label; 0 in a survey without one."""
+    files: tuple[Path, Path]
+    """Without and with the rows of the person."""
+    counts: tuple[IntArray, IntArray]
+    """The exact cells of both files, computed from codes and not from the files."""
+    person: str | None
+    """The column that names the persons, if the survey needs one."""
+
+
+Row = tuple[dict[str, object], str | None]
+
+
+def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
+    """Write a pair of files for each label; raise LdpError if the survey allows too few rows."""
+    labels = list_labels(plan.label)
+    chosen = [(label, "first", _row(plan, "first")) for label in labels]
+    known = [_codes(plan, chosen[-1][2])]
+    for position in _OTHER_POSITIONS:
+        row = _row(plan, position)
+        if _codes(plan, row) not in known:
+            known.append(_codes(plan, row))
+            chosen.append((labels[-1], position, row))
+    return [
+        _write_pair(plan, folder / str(index), join_names(label, f"{position} values"), (values, label))
+        for index, (label, position, values) in enumerate(chosen)
+    ]
+
+
+def _write_pair(plan: SiloPlan, path: Path, name: str, person_row: Row) -> Neighbours:
+    others = [
+        (_row(plan, position), label)
+        for label in list_labels(plan.label)
+        if label is None or label != person_row[1]
+        for position in _POSITIONS_OF_ROWS
+    ]
+    more = [*others, *[person_row] * plan.rows_per_person]
+    if len(more) > plan.rows:
+        raise LdpError(
+            f"the audit needs {len(more)} rows, but the survey allows {plan.rows}: give one with more"
+        )
+    column = _unused_name(plan) if plan.rows_per_person > 1 else None
+    files = path.with_suffix(".without.csv"), path.with_suffix(".with.csv")
+    for file, rows in zip(files, (others, more), strict=True):
+        _write_rows(plan, file, column, rows, len(others))
+    label = plan.label.code(person_row[1])
+    counts = _count(plan, others), _count(plan, more)
+    return Neighbours(name, label, files, counts, column)
+
+
+def _row(plan: SiloPlan, position: str) -> dict[str, object]:
+    return {entry.name: value_at(entry, position) for entry in plan.entries}
+
+
+def _codes(plan: SiloPlan, row: Mapping[str, object]) -> list[int]:
+    return [feature.code(row[feature.row_name]) for feature in plan.features]
+
+
+def _count(plan: SiloPlan, rows: Sequence[Row]) -> IntArray:
+    cells = np.zeros(plan.mechanism.cells, dtype=np.int64)
+    for values, label in rows:
+        for cell, part in plan.question.row_parts(_codes(plan, values), plan.label.code(label)):
+            cells[cell] += part
+    return cells
+
+
+def _unused_name(plan: SiloPlan) -> str:
+    names = {*plan.label.names, *(entry.name for entry in plan.entries)}
+    return next(
+        name for name in ("person", *(f"person {index}" for index in range(len(names)))) if name not in names
+    )
+
+
+def _write_cell(value: object) -> object:
+    """Return a cell of a CSV file; several answers end with a separator, which also stands for none."""
+    if isinstance(value, list):
+        return "".join(f"{each}{SEPARATOR}" for each in value) or SEPARATOR
+    return "" if value is None else value
+
+
+def _write_rows(plan: SiloPlan, file: Path, column: str | None, rows: Sequence[Row], others: int) -> None:
+    """Write rows; each of the first `others` rows has a person of its own, and the last rows have one."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        names = [*plan.label.names, *(entry.name for entry in plan.entries)]
+        writer.writerow([*names, column] if column else names)
+        for index, (values, label) in enumerate(rows):
+            cells = [*plan.label.meaning(plan.label.code(label)).values(), *map(_write_cell, values.values())]
+            writer.writerow([*cells, f"p{min(index, others)}"] if column else cells)
+
 
 WHOLE_REPORT_TRIALS = 200
 """Number of whole reports of each of two files, with a network that fails."""

@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 
 from encoders.canonical import dump_canonical_json
 from encoders.survey import Plan
-from encoders.survey.series import Series
 from encoders.survey.signature import ED25519, base64_text, signature_text, signed_message
+from encoders.survey.waves import Series
 from ldp_audit.blackbox import compare
 from ldp_audit.messages import Messages
 from ldp_audit.people import Person

@@ -15,8 +15,14 @@ from encoders.extras import EXPECTED_ERRORS, describe_error
 from encoders.survey.any_survey import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.amounts import Count, amount_parser
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, print_notes, require_distinct
+from ldp_aggregator.cli.file_options import (
+    INPUT_FILE,
+    Count,
+    OutputFile,
+    amount_parser,
+    print_notes,
+    require_distinct,
+)
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.privacy_statement import ADD_REMOVE, MAX_CURATOR_EPSILON, REPLACE
@@ -44,7 +50,7 @@ def main() -> None:
     """Train on rows that a curator holds, and publish a model that is differentially private.
 
     People have to trust the curator with their answers. A local survey needs no such trust: see ldp-survey.
-    docs/trust-models.md compares the two.
+    docs/central.md compares the two.
 
     $ ldp-central train survey.toml rows.csv --epsilon 1 -o model.json
     $ ldp-central status rows.csv

@@ -28,8 +28,6 @@ class LedgerError(CentralError):
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """A training as the ledger knows it."""
-
     rows: tuple[str, str]
     """Digests of the file and of the sorted rows, which must not leave the ledger. Either identifies the
     rows: a file with another blank line, or with rows in another order, has the same rows."""

@@ -111,11 +111,7 @@ def fit_naive_bayes(
     source: RandomSource,
     delta: Fraction = Fraction(0),
 ) -> tuple[CentralNaiveBayes, list[Spending]]:
-    """Return a classifier and what it spent.
-
-    `expected_rows` is a public number; with the epsilon it determines how many features are used. Without a
-    label, all are. `epsilon` and `delta` are for one row that is added or removed.
-    """
+    """Return a classifier and what it spent for one row; public `expected_rows` choose how many features."""
     count = len(rows.features)
     if rows.k > 1:  # a feature is selected by how well it predicts the label
         count = feature_count(count, expected_rows, epsilon)

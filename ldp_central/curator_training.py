@@ -24,9 +24,8 @@ from ldp_aggregator.prediction.predictor import encode_any_labels
 from ldp_aggregator.privacy_statement import CuratorPrivacy, PrivacyStatement
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import dump_results
-from ldp_aggregator.rows.csv_rows import parse_text_columns, parse_typed_columns, read_table_file
-from ldp_aggregator.rows.encode_table import encode_table
-from ldp_aggregator.rows.spellings import describe_rows, drop_missing_codes
+from ldp_aggregator.rows.encode_table import describe_rows, drop_missing_codes, encode_table
+from ldp_aggregator.rows.table_input import parse_text_columns, parse_typed_columns, read_table_file
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.curator_estimates import estimate_training
 from ldp_central.curator_ledger import TrainingRequest
@@ -48,7 +47,7 @@ class CuratorRows:
     digests: tuple[str, str]
     """The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger."""
     notes: tuple[str, ...] = field(default=(), repr=False)
-    """What the curator's terminal shows, see :func:`~ldp_aggregator.rows.spellings.describe_rows`."""
+    """What the curator's terminal shows, see :func:`~ldp_aggregator.rows.encode_table.describe_rows`."""
 
 
 def read_curator_rows(

@@ -31,10 +31,7 @@ _DELTA_TOO_SMALL = (
 
 
 def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> IntArray:
-    """Return `count` draws from the law of :func:`~encoders.exact_samplers.draw_laplace`.
-
-    Many draws run in lanes; a lane that rejects its draw starts again.
-    """
+    """Return `count` draws from the law of `draw_laplace`, in lanes that start again after a rejection."""
     if count <= _FEW_DRAWS or max(scale.numerator, scale.denominator) > _MAX_NUMERATOR:
         return np.array([draw_laplace(scale, source) for _ in range(count)], dtype=np.int64)
     noise = np.zeros(count, dtype=np.int64)

@@ -1,7 +1,4 @@
-"""The privacy that a training promises to a person, and what its steps spend for it.
-
-The share of epsilon of each step is in the module of the step.
-"""
+"""The privacy that a training promises to a person; the share of each step is in the module of the step."""
 
 from __future__ import annotations
 

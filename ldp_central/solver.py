@@ -33,7 +33,6 @@ class SoftHinge:
 
     @property
     def scores(self) -> int:
-        """Number of coordinates of the scores."""
         return self.k - 1
 
     @property
@@ -128,7 +127,6 @@ class Objective:
         return self.design.matrix(self.columns, slice(None))
 
     def scores(self, weights: FloatArray) -> FloatArray:
-        """Return the scores of all rows, with rounding errors that :func:`linear.bound_error` bounds."""
         return self.design.scores(self.columns, weights)
 
     def gradient(self, weights: FloatArray, scores: FloatArray) -> FloatArray:

@@ -85,10 +85,7 @@ class SplitScores:
 def split_scores(
     rows: CodedRows, columns: Sequence[IntArray], node: IntArray, nodes: int, by_hits: bool
 ) -> list[SplitScores]:
-    """Return the private scores of all tests at each of `nodes` nodes of a level.
-
-    The Gini score is sum_c n_c^2 / n, summed over the sides: minus the impurity, plus the node's rows.
-    """
+    """Return the private scores of all tests at each of `nodes` nodes: hits, or Gini's sum_c n_c^2 / n."""
     inside = [
         _count_inside(feature, column, rows, node, nodes)
         for feature, column in zip(rows.features, columns, strict=True)
@@ -164,10 +161,7 @@ def tree_depth(expected_rows: int, epsilon: Fraction) -> int:
 def fit_tree(
     rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource
 ) -> tuple[DecisionTree, list[Spending]]:
-    """Return a tree and what it spent; `epsilon` is for one row that is added or removed.
-
-    `expected_rows` is a public number; with the epsilon it determines the depth and the score of splits.
-    """
+    """Return a tree and what it spent for one row; public `expected_rows` choose the depth and the score."""
     depth = tree_depth(expected_rows, epsilon)
     of_leaves = LEAF_SHARE * epsilon
     of_level = (epsilon - of_leaves) / depth

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from encoders import __version__
+    from encoders.errors import (
+        LdpError,
+        PrivacyError,
+        ReportError,
+        RowError,
+        SignatureError,
+        SurveyError,
+        TokenError,
+    )
     from encoders.survey import BinnedFeature, CategoricalFeature, Choices, NumericFeature, Plan
     from ldp_client.aio import AsyncClient, AsyncTransport
     from ldp_client.client import Client
@@ -36,15 +45,8 @@ if TYPE_CHECKING:
         ConsentError,
         ExpiredError,
         JournalError,
-        LdpError,
         OptionError,
         PlanError,
-        PrivacyError,
-        ReportError,
-        RowError,
-        SignatureError,
-        SurveyError,
-        TokenError,
         TransportError,
     )
     from ldp_client.journal import Journal
@@ -95,11 +97,21 @@ __all__ = [
     "report",
 ]
 
+_SHARED = (
+    "LdpError",
+    "PrivacyError",
+    "ReportError",
+    "RowError",
+    "SignatureError",
+    "SurveyError",
+    "TokenError",
+)
 _HOMES = {
+    "encoders.errors": _SHARED,
     "encoders.survey": ("BinnedFeature", "CategoricalFeature", "Choices", "NumericFeature", "Plan"),
     "aio": ("AsyncClient", "AsyncTransport"),
     "client": ("Client",),
-    "errors": tuple(name for name in __all__ if name.endswith("Error")),
+    "errors": tuple(name for name in __all__ if name.endswith("Error") and name not in _SHARED),
     "journal": ("Journal",),
     "plan_source": ("load_plan",),
     "report_maker": ("make_report",),

@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.argument_parser import ArgumentParser
+from encoders.errors import LdpError
 from encoders.explain.preview import describe_relay, explain_report
 from encoders.explain.text import format_table
 from encoders.survey.plan import Plan
-from ldp_client.errors import JournalError, LdpError
+from ldp_client.errors import JournalError
 from ldp_client.journal import Journal
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry

@@ -61,15 +61,11 @@ def parse_outcome(response: Response, *, through_relay: bool = False) -> tuple[S
 
 
 def is_survey_closed(response: Response) -> bool:
-    """Return whether the collector says that the survey is closed."""
     return response.status == 410 and response.entry("reason") == Reason.SURVEY_CLOSED
 
 
 def concerns_collector(response: Response | None) -> bool:
-    """Return whether a failure concerns all surveys of a collector: it is busy, or cannot be reached.
-
-    A response without a collector's reason comes from a proxy or network in between.
-    """
+    """Return whether a failure concerns all surveys of a collector: it is busy, or cannot be reached."""
     if response and response.entry("reason") == NETWORK_FULL:  # in this survey
         return False
     if response is None or response.status == 429 or response.status >= 500:
@@ -78,10 +74,7 @@ def concerns_collector(response: Response | None) -> bool:
 
 
 def explain_failure(response: Response | None, server: str = "collector") -> tuple[str, str]:
-    """Return the reason why an attempt did not deliver a report: a stable word, and a sentence for people.
-
-    `server` is "collector" or "relay".
-    """
+    """Return the reason, a stable word, and a sentence for people; `server` is "collector" or "relay"."""
     if response is None:
         return (
             f"{server}-unreachable",

@@ -20,7 +20,6 @@ class _Log(logging.LoggerAdapter[logging.Logger]):
     """A logger of which no error of the application's handlers stops a report."""
 
     def log(self, *arguments: Any, **named: Any) -> None:
-        """Log a message."""
         with suppress(Exception):
             super().log(*arguments, **named)
 
@@ -36,7 +35,6 @@ def log_report(survey: SurveyIdentity, message: str) -> None:
 
 
 def log_debug(message: str) -> None:
-    """Log a message at level DEBUG."""
     log.debug("%s", message)
 
 

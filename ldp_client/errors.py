@@ -14,34 +14,7 @@ is :data:`BAD_OPTION`, whatever the class.
 
 from __future__ import annotations
 
-from encoders.errors import (
-    LdpError,
-    PrivacyError,
-    ReportError,
-    RowError,
-    SignatureError,
-    SurveyError,
-    TokenError,
-)
-
-__all__ = [
-    "BudgetError",
-    "ClientError",
-    "ClosedError",
-    "ConsentError",
-    "ExpiredError",
-    "JournalError",
-    "LdpError",
-    "OptionError",
-    "PlanError",
-    "PrivacyError",
-    "ReportError",
-    "RowError",
-    "SignatureError",
-    "SurveyError",
-    "TokenError",
-    "TransportError",
-]
+from encoders.errors import LdpError
 
 BAD_OPTION = "bad-option"
 OTHER_PLAN = "other-plan"

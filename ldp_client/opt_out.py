@@ -1,7 +1,4 @@
-"""The environment variables that stop a client: two forbid all reports, one all reports but rehearsals.
-
-Whether the person has consented to a survey is in :mod:`ldp_client.journal.table`.
-"""
+"""The environment variables that stop a client: two forbid all reports, one all reports but rehearsals."""
 
 from __future__ import annotations
 

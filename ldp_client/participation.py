@@ -1,8 +1,4 @@
-"""The checks before a client reports: opt-out, consent, the plan, the policy, the invitation.
-
-The rules of consent are in :mod:`ldp_client.journal.table`, the rules of opting out in
-:mod:`ldp_client.opt_out`.
-"""
+"""The checks before a client reports: opt-out, consent, the plan, the policy, the invitation."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ def load_plan(
         A survey's URL (http://host/v1/surveys/ID), or a file: a survey in TOML, or a compiled plan.
     transport : Transport, optional
     public_key : str, optional
-        Accept only a plan that was signed with this key, see `ldp-survey sign`; needs the extra [signed].
+        Accept only a plan that was signed with this key, see `ldp-survey sign`. Needs the extra
+        [device-relay].
 
     Raises
     ------
@@ -90,10 +91,7 @@ def refuse_relay(plan: AnyPlan) -> None:
 
 
 def fetch_texts(plan: Plan, url: str, transport: Transport) -> Plan:
-    """Return a plan with its texts, fetched from the survey's URL.
-
-    Raises PlanError if these are other texts, TransportError or ExpiredError as :func:`load_plan` does.
-    """
+    """Return a plan with its texts, fetched from the survey's URL; PlanError if these are other texts."""
     server = RELAY if plan.relay else COLLECTOR
     data = _fetch(transport, f"{url}/texts", "the survey's texts", server)
     try:
@@ -175,10 +173,7 @@ def _require_file(file: str | os.PathLike[str]) -> None:
 
 
 def check_survey_url(url: str) -> tuple[str, str]:
-    """Return a survey's URL without a final slash, and the survey's id, which is the end of the URL.
-
-    Raises TransportError if it is not an http or https URL of a survey.
-    """
+    """Return a survey's URL without a final slash, and the id at its end; TransportError for another URL."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -194,5 +189,4 @@ def check_survey_url(url: str) -> tuple[str, str]:
 
 
 def is_url(source: object) -> bool:
-    """Return whether a source is a URL, not a path."""
     return isinstance(source, str) and "://" in source

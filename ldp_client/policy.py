@@ -48,10 +48,7 @@ class ClientPolicy:
         relay: str | None = None,
         max_local_epsilon: float = MAX_LOCAL_EPSILON,
     ) -> ClientPolicy:
-        """Check and convert the options of a client.
-
-        Raises BudgetError, OptionError, PlanError or SignatureError.
-        """
+        """Check and convert the options; raise BudgetError, OptionError, PlanError or SignatureError."""
         if digest is not None and not (isinstance(digest, str) and re.fullmatch("[0-9a-fA-F]{64}", digest)):
             raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")
         if public_key is not None:

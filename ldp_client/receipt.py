@@ -10,18 +10,10 @@ from functools import wraps
 from itertools import count
 from typing import Any, TypeVar, cast
 
-from encoders.errors import TokenError
+from encoders.errors import LdpError, RowError, TokenError
 from encoders.late_imports import LateImport
 from ldp_client.debug_log import describe_error, log, log_report
-from ldp_client.errors import (
-    ClosedError,
-    ConsentError,
-    ExpiredError,
-    JournalError,
-    LdpError,
-    RowError,
-    TransportError,
-)
+from ldp_client.errors import ClosedError, ConsentError, ExpiredError, JournalError, TransportError
 
 REPEATS_BEFORE_WARNING = 10
 _RECEIPT_HTML = LateImport("encoders.notebook_html:receipt_html")  # loaded in notebooks alone

@@ -1,8 +1,4 @@
-"""Rehearsals: a client takes every step of a report up to its bytes, and sends and keeps nothing.
-
-It uses a journal in memory that no other client reads, a transport that only fetches plans, and a sender
-without a thread.
-"""
+"""Rehearsals: a client takes every step up to a report's bytes, in a journal in memory, and sends nothing."""
 
 from __future__ import annotations
 
@@ -93,7 +89,6 @@ class RehearsalSender(Sender):
         """Do nothing."""
 
     def explain_wait(self, survey: SurveyIdentity) -> tuple[str, str]:
-        """Return that this is a rehearsal."""
         return "rehearsal", "this is a rehearsal: the report is not sent, and is forgotten with the process"
 
 

@@ -218,18 +218,15 @@ class _DeadlineSocket(io.RawIOBase):
         self._line, self._deadline = line, deadline
 
     def sendall(self, data: ReadableBuffer) -> None:
-        """Send all of the data."""
         left = memoryview(data)
         while left:
             self._line.settimeout(self._deadline.left())
             left = left[self._line.send(left) :]
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """Return a reader of the response."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:

@@ -234,9 +234,9 @@ def _compute_log_scores(feature: Feature, conditional: ClassConditional) -> Floa
     codes = [(low + high) // 2 for low, high in pairwise(ends.tolist())]
     if conditional.missing is not None:
         codes.append(2 * GRID + 1)
-    logs = np.zeros((len(codes), len(conditional.mean)))
+    logs = np.zeros((len(conditional.mean), len(codes)))
     GaussianLikelihood.from_gaussian(conditional).add_to(logs, np.array(codes))
-    return logs
+    return logs.T
 
 
 def _log(shares: FloatArray) -> FloatArray:

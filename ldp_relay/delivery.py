@@ -1,8 +1,4 @@
-"""Releases messages at full hours, and passes them on to the collectors until they are counted.
-
-One thread releases, and each survey has a thread that passes its messages on, so that a slow collector holds
-up nobody else.
-"""
+"""Releases messages at full hours, and passes on those of each survey in a separate thread."""
 
 from __future__ import annotations
 
@@ -150,10 +146,7 @@ def pass_on_for_ever(survey: RelayedSurvey, held: HeldMessages) -> None:
 
 
 def pass_on(survey: RelayedSurvey, held: HeldMessages) -> float:
-    """Send the next messages of a survey; return the seconds to wait.
-
-    After a failure they are negative: at least so many, as the collector asks for.
-    """
+    """Send the next messages of a survey; return the seconds to wait, negative (at least) after a failure."""
     plan = survey.plan
     passage = held.next_passage(plan.digest, most_records(plan), column_bytes(plan))
     if passage is None:

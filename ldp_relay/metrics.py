@@ -12,7 +12,7 @@ from time import time
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from encoders.proxy_refusals import count_refusals
+from encoders.proxies import count_refusals
 from encoders.survey.unsealing import breaks_promise
 from ldp_relay.held_messages import DELIVERED, FAILED, LAST_DELIVERY, HeldMessages, Outcome
 from ldp_relay.relay_database import FAILURES

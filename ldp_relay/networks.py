@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from math import ceil
 from time import monotonic
 
-from encoders.sender_address import Address
+from encoders.proxies import Address
 
 MAX_REFUSALS = 60
 """Messages of one address whose seal does not open, before the relay opens one a second at most."""

@@ -15,7 +15,7 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from encoders.errors import Reason
 from encoders.problem import Problem
-from encoders.sender_address import Address, find_sender
+from encoders.proxies import Address, find_sender
 from encoders.survey.invitation import hash_token
 from encoders.survey.relay import CODE_BYTES
 from encoders.survey.sealing import SealError, column_bytes, outer_bytes
@@ -35,10 +35,7 @@ _FULL_SECONDS = 8 * 3600
 
 
 def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> Flask:
-    """Make the application, which writes nothing about senders to a log or a disk.
-
-    `refusals` receives the numbers of refused messages by reason, for each plan's digest.
-    """
+    """Make the application, which logs nothing about senders; `refusals` counts refused messages by plan."""
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
@@ -74,7 +71,6 @@ class _Relay:
 
     @property
     def sender(self) -> Address | None:
-        """The address of the sender of the present request."""
         forwarded, proxies = request.headers.get("X-Forwarded-For", ""), self.settings.proxies
         if forwarded and not proxies:
             log_event_once(
@@ -114,7 +110,6 @@ def post_message(survey: str, digest: str, wave: str = "") -> Response:
 
 
 def delete_message(survey: str, digest: str, wave: str = "") -> Response:
-    """Delete a message that has not left."""
     message = _read_message(survey, digest, wave)
     pool = message.pool
     outcome = _relay().held.withdraw(pool.name, message.inner, pool.closes, message.code, message.admission)

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 from encoders.errors import LdpError
 from encoders.file_kind import describe_other
-from encoders.sender_address import Network, parse_address
+from encoders.proxies import Network, parse_address
 from encoders.survey import Plan
 from encoders.survey.plan_files import PEOPLE_PLANS, load_signature_file, signature_path
 from encoders.survey.relay import Relay
-from encoders.survey.toml_lines import parse_toml
+from encoders.survey.toml_reader import parse_toml
 from encoders.survey.unsealing import PrivateKey, load_private_key
 
 _DEFAULTS: dict[str, Any] = {

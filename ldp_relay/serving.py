@@ -12,8 +12,7 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from encoders.build import find_build
-from encoders.open_files import allow_connections
-from encoders.socket_activation import require_no_passed_sockets
+from encoders.server_sockets import allow_connections, require_no_passed_sockets
 from ldp_relay import delivery
 from ldp_relay.held_messages import RECEIVED, HeldMessages
 from ldp_relay.relay_app import create_app

@@ -1,31 +1,124 @@
 """Counts the rows of a silo: one table of counts (value, label) for each feature of the survey.
 
 The exact counts are as secret as the rows. They go to :meth:`CountTable.perturb` and nowhere else.
+A column's cell index is the code of the feature; of a number without bins it is the step of a grid, see
+:mod:`encoders.mechanisms.counted_table`. Each distinct text is coded once, as on a person's device, unless a
+column has many distinct numbers.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
+from typing import Any
 
 from encoders.canonical import normalise_person
 from encoders.errors import RowError
-from encoders.mechanisms.counted_table import soft_parts
-from encoders.survey.features import Feature, NumericFeature
-from encoders.survey.row_cells import (
-    ALL_DROPPED,
-    describe_dropped,
-    describe_outside,
-    is_missing_code,
-    read_boolean,
-    set_missing_codes,
-)
+from encoders.mechanisms.counted_table import place_code, soft_parts
+from encoders.survey import row_cells
+from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, NumericFeature, row_entries
+from encoders.survey.row_cells import read_boolean
 from encoders.survey.silo_plan import SiloPlan
-from ldp_silo.column_counts import ColumnCounts, UnfitTextError
 from ldp_silo.rows_file import Chunk, FileDigest, RowsFile
+
+MAX_TEXTS = 1000
+"""A column of numbers with more distinct texts is coded number by number."""
+MAX_OUTSIDE = 1 << 15
+
+
+class UnfitTextError(Exception):
+    """A text that does not fit the survey, and the reason; never shown, because it holds the text."""
+
+    def __init__(self, text: str, error: RowError) -> None:
+        super().__init__()
+        self.text, self.error = text, error
+
+
+class ColumnCounts:
+    """Counts the cells of one feature, by label."""
+
+    def __init__(self, feature: Feature, labels: int) -> None:
+        self._feature = feature
+        [self._entry] = row_entries([feature])
+        self._indices: dict[str, int] = {}
+        self._texts: list[Counter[str]] = [Counter() for _ in range(labels)]
+        self._counts: list[Counter[int]] = [Counter() for _ in range(labels)]
+        self._has_many = False
+        self.outside = Counter[float]()
+        """How many cells have each number beyond the public bounds; NaN stands for many rare ones."""
+
+    def add(self, label: int, cells: Sequence[str]) -> None:
+        """Count the cells of rows that have the same label; raise UnfitTextError if one does not fit."""
+        if not self._has_many or not self._add_numbers(label, cells):
+            self._add_texts(label, cells)
+
+    def finish(self) -> list[Counter[int]]:
+        """Return the number of rows with each cell index, for each label."""
+        self._count_texts()
+        return self._counts
+
+    def _add_texts(self, label: int, cells: Sequence[str]) -> None:
+        texts = self._texts[label]
+        known = len(texts)
+        texts.update(cells)
+        for text in islice(reversed(texts), len(texts) - known):
+            if text not in self._indices:
+                self._indices[text] = self._find_index(text)
+        if len(self._indices) > MAX_TEXTS and not isinstance(self._feature, CategoricalFeature):
+            self._count_texts()
+            self._has_many = True
+
+    def _find_index(self, text: str) -> int:
+        try:
+            value = self._entry.from_text(text)
+            if isinstance(self._feature, CategoricalFeature):
+                return self._feature.code(read_boolean(value, self._feature.values))
+            code = self._feature.code(value)
+        except RowError as error:
+            raise UnfitTextError(text, error) from None
+        return place_code(code) if isinstance(self._feature, NumericFeature) else code
+
+    def _count_texts(self) -> None:
+        for counts, texts in zip(self._counts, self._texts, strict=True):
+            for text, number in texts.items():
+                counts[self._indices[text]] += number
+                if not isinstance(self._feature, CategoricalFeature):
+                    value = self._feature.from_text(text)
+                    self._count_outside({value: number} if self._feature.is_clipped(value) else {})
+            texts.clear()
+        self._indices.clear()
+
+    def _add_numbers(self, label: int, cells: Sequence[str]) -> bool:
+        """Count numbers; return False, and count nothing, if a cell is not a finite number or empty."""
+        assert isinstance(self._feature, BinnedFeature | NumericFeature)
+        present = list(filter(None, cells))
+        try:
+            numbers = list(map(float, present))
+        except ValueError:
+            return False
+        if not math.isfinite(sum(numbers)):  # NaN and infinity pass through a sum
+            return False
+        counts = self._counts[label]
+        if len(present) < len(cells):
+            counts[self._find_index("")] += len(cells) - len(present)
+        codes = map(self._feature.code_number, numbers)
+        counts.update(map(place_code, codes) if isinstance(self._feature, NumericFeature) else codes)
+        low, high = self._feature.bounds
+        self._count_outside([each for each in numbers if not low <= each <= high])
+        return True
+
+    def _count_outside(self, numbers: Any) -> None:
+        self.outside.update(numbers)
+        if len(self.outside) > MAX_OUTSIDE:  # NaN stands for the numbers that are rare
+            common = Counter(dict(self.outside.most_common(MAX_TEXTS)))
+            common[math.nan] += self.outside.total() - common.total()
+            self.outside = common
+
 
 MissingCodes = Mapping[str, Sequence[object]]
 NO_CODES: MissingCodes = MappingProxyType({})
@@ -64,12 +157,12 @@ def count_rows(
         table.add(chunk)
     if not table.rows:
         empty = "has no rows, so nothing was counted: give a file with rows"
-        raise RowError(file.name, ALL_DROPPED if table.dropped else empty)
+        raise RowError(file.name, row_cells.ALL_DROPPED if table.dropped else empty)
     digest, counts = file.finish(), table.finish()
     clipped = [pair for pair in zip(plan.features, table.columns, strict=True) if pair[1].outside]
-    notes = [describe_outside(each, column.outside, table.rows) for each, column in clipped]
+    notes = [row_cells.describe_outside(each, column.outside, table.rows) for each, column in clipped]
     if table.dropped:
-        notes.append(describe_dropped(table.dropped, table.rows + table.dropped))
+        notes.append(row_cells.describe_dropped(table.dropped, table.rows + table.dropped))
     names = tuple(each.name for each, _ in clipped)
     return CountedRows(counts, table.rows, digest, table.persons, names, tuple(notes))
 
@@ -89,7 +182,7 @@ class _RowCounter:
 
     def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None, codes: MissingCodes) -> None:
         self._plan, self._file = plan, file
-        entries = set_missing_codes(plan.entries, codes)
+        entries = row_cells.set_missing_codes(plan.entries, codes)
         self._coded = [(file.find_column(each.name), each) for each in entries if each.missing_codes]
         self._label_places = [file.find_column(name) for name in plan.label.names]
         self._places = [file.find_column(feature.row_name) for feature in plan.features]
@@ -137,7 +230,7 @@ class _RowCounter:
         """Empty the cells with missing codes; return False if a feature has no category for them."""
         for index, entry in self._coded:
             with suppress(RowError):  # counting names the row of a cell that is no number
-                if is_missing_code(entry, entry.from_text(row[index])):
+                if row_cells.is_missing_code(entry, entry.from_text(row[index])):
                     if entry.missing == "error":
                         return False
                     row[index] = ""
@@ -146,7 +239,7 @@ class _RowCounter:
     def _code_label(self, chunk: Chunk, index: int, text: str) -> int:
         label = self._plan.label
         try:
-            return label.code(read_boolean(text, label.values))
+            return label.code(row_cells.read_boolean(text, label.values))
         except RowError as error:
             row = chunk.find_row(index, text)
             raise RowError(label.name, f"row {row}: {error.why}") from None

@@ -1,14 +1,18 @@
-"""Explains a silo's message before it is sent: exact counts beside an example of the noisy ones."""
+"""Makes the message of a silo, and explains it before it is sent, by an example beside the exact counts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.mechanisms.counted_table import CountedTable
-from encoders.report import unpack
+from encoders.randomness import RandomSource
+from encoders.report import Report, pack, unpack
+from encoders.survey.compiled_plan import draw_report_id
 from encoders.survey.features import Feature, NumericFeature
+from encoders.survey.invitation import read_invitation
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.count_rows import CountedRows
@@ -97,3 +101,14 @@ def _value_names(feature: Feature) -> tuple[str, ...]:
 
 def _show_count(count: int, table: CountedTable) -> str:
     return f"{count:,}" if table.unit == 1 else f"{count / table.unit:,.1f}"
+
+
+def draw_message_id(plan: SiloPlan, token: str | None, rng: RandomSource) -> bytes:
+    """Return the id of a message: the token's id, or a random one; raise TokenError for a wrong token."""
+    invited = read_invitation(plan, token)
+    return invited[1] if invited else draw_report_id(plan, plan.question, rng)
+
+
+def make_message(plan: SiloPlan, counts: Sequence[int], message_id: bytes, rng: RandomSource) -> bytes:
+    payload = plan.mechanism.perturb(counts, rng)  # the last line that reads exact counts
+    return pack(Report(plan.digest_bytes, plan.question.index, message_id, payload))

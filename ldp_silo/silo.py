@@ -19,8 +19,7 @@ from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
 from ldp_silo.count_rows import NO_CODES, MissingCodes
 from ldp_silo.epoch_reports import EpochReports, SiloSurveyBinding
-from ldp_silo.message import make_message
-from ldp_silo.message_preview import SiloPreview
+from ldp_silo.message_preview import SiloPreview, make_message
 from ldp_silo.silo_journal import SiloJournal
 from ldp_silo.silo_ledger import Epoch
 
@@ -127,10 +126,7 @@ class Silo:
 
     @property
     def rehearsal(self) -> bool:
-        """Whether ``LDP_REHEARSAL`` is set.
-
-        Rows are checked, also against earlier epochs, and nothing is drawn, kept or sent.
-        """
+        """Whether ``LDP_REHEARSAL`` is set: rows are checked, and nothing is drawn, kept or sent."""
         return is_variable_set(REHEARSAL_VARIABLE)
 
     @property

@@ -173,7 +173,6 @@ def read_epochs(connection: sqlite3.Connection) -> list[Epoch]:
 
 
 def find_named(epochs: Sequence[Epoch], survey: str, name: str) -> Epoch | None:
-    """Return the epoch of a survey that has this name; None if there is no such epoch."""
     return next((epoch for epoch in epochs if (epoch.survey, epoch.name) == (survey, name)), None)
 
 

@@ -1,4 +1,4 @@
-"""Fits the components of a projection on public rows."""
+"""Fits the components of a projection on public rows, by DCA (:mod:`reduction.dca`) or PCA."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from encoders.survey.features import NumericFeature
 from reduction.dca import DEFAULT_RIDGE, discriminant_components
 from reduction.errors import FitError
-from reduction.pca import principal_components
 from reduction.publish import Fit, publish, round_outward, scale_to_unit_variance
 
 METHODS = ("dca", "pca")
@@ -104,3 +103,14 @@ def _spread(rows: Floats, direction: Floats, index: int) -> float:
             f"choose fewer components or inputs"
         )
     return spread * size
+
+
+def principal_components(rows: Floats, components: int) -> tuple[Floats, Floats]:
+    """Return the top eigenvectors of the covariance of rows, (m, n), and their shares of the total variance.
+
+    The directions, (components, n), are orthonormal, by decreasing variance.
+    """
+    centred = rows - rows.mean(axis=0)
+    variances, vectors = np.linalg.eigh(centred.T @ centred / len(rows))  # ascending
+    variances = np.maximum(variances, 0)
+    return vectors.T[::-1][:components], variances[::-1][:components] / variances.sum()

@@ -25,11 +25,11 @@ from benchmarks.accuracy.plain import clip_and_normalise, estimators_of, plug_in
 from encoders.errors import LdpError
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
-from ldp_aggregator.classifiers.infer_survey import infer_survey
+from ldp_aggregator.classifiers.naive_bayes import infer_survey
 from ldp_aggregator.classifiers.prediction_quality import measure_predictions
 from ldp_aggregator.estimation.discrete.frequencies import replace_negatives
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.rows.csv_rows import TableError, read_text_columns
+from ldp_aggregator.rows.table_input import TableError, read_text_columns
 from ldp_design.simulation.experiment import (
     EncodedRows,
     LabelledTable,

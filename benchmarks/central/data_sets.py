@@ -11,8 +11,8 @@ import numpy as np
 from encoders.survey import CategoricalFeature, Feature, Survey
 from encoders.survey.toml_reader import read_survey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_aggregator.rows.encode_table import encode_columns, encode_values
+from ldp_aggregator.rows.table_input import read_text_columns
 from ldp_central.coded_rows import CodedRows
 from ldp_design.authoring.draft import draft_survey
 

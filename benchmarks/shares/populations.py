@@ -26,8 +26,8 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.odds_ratios import Comparison, estimate_class_correlation
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.relevance import UNKNOWN
-from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table
+from ldp_aggregator.rows.table_input import read_text_columns
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import exp_bounds
-from encoders.explain.text import format_table, sentence, wrap_text
-from encoders.explain.wording import Wording
+from encoders.explain.text import Wording, format_table, sentence, wrap_text
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import choose_unit, percent, round_up

@@ -16,8 +16,7 @@ from typing import Any
 
 from encoders.canonical import decimal_text
 from encoders.explain.plausible import compute_likelihoods, describe_likelihoods, describe_payload
-from encoders.explain.text import format_table, sentence, wrap_text
-from encoders.explain.wording import Wording
+from encoders.explain.text import Wording, format_table, sentence, wrap_text
 from encoders.late_imports import LateImport
 from encoders.randomness import RandomSource
 from encoders.survey.features import CategoricalFeature, NumericFeature

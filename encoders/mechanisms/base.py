@@ -162,10 +162,7 @@ class Mechanism(CountedMechanism):
 
     @abstractmethod
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population, (m,) or (m, numbers); return the payloads, uint8 (m, payload_bytes).
-
-        They equal those of `perturb` for each value in turn.
-        """
+        """Randomise m answers, (m,) or (m, numbers), as `perturb` does; return uint8 (m, payload_bytes)."""
 
     # -- the auditor -----------------------------------------------------------------------
 

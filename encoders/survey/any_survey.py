@@ -17,8 +17,7 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey, read_silo_tables
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
-from encoders.survey.toml_lines import find_line
-from encoders.survey.toml_reader import check_tables, parse_survey_file
+from encoders.survey.toml_reader import check_tables, find_line, parse_survey_file
 
 ReadT = TypeVar("ReadT")
 OF_PEOPLE = 'this survey is answered by people: a silo survey has kind = "silo"'

@@ -22,10 +22,8 @@ from encoders.mechanisms import (
 )
 from encoders.mechanisms.auto_choice import AUTO
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
-from encoders.survey.auto_questions import choose_widths, group_features
+from encoders.survey.auto_questions import CrossTable, choose_widths, group_features
 from encoders.survey.compiled_plan import LOCAL, OPEN
-from encoders.survey.cross_tables import CrossTable
-from encoders.survey.divide_epsilon import EQUAL
 from encoders.survey.features import MEAN_ALONE, NO_LABEL, Feature, Label, NumericFeature
 from encoders.survey.plan_checks import MAX_WEIGHT
 from encoders.survey.projection import Projection
@@ -40,10 +38,10 @@ from encoders.survey.questions import (
     join_values,
 )
 from encoders.survey.relay import Relay
-from encoders.survey.series import Series
+from encoders.survey.relay_promise import EQUAL
 from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
-from encoders.survey.waves import Waves
+from encoders.survey.waves import Series, Waves
 
 MAX_PRIOR_ERROR = 0.1
 """Standard error of P(label) that is small enough: informative features still determine the prediction."""
@@ -107,7 +105,7 @@ class AuthoredSurvey:
     relay: Relay | None = None
     divide: str = EQUAL
     """How epsilon is divided among the questions if each person answers all: "equal" parts, or "margins",
-    see :mod:`encoders.survey.divide_epsilon`."""
+    see :mod:`encoders.survey.relay_promise`."""
     texts: SurveyTexts | None = None
     waves: Waves | None = None
     series: Series | None = None

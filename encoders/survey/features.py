@@ -93,7 +93,6 @@ class BinnedFeature(RowFeature):
         return self.code_number(number)
 
     def code_number(self, number: float) -> int:
-        """Return the index of a finite number's bin."""
         return bisect_right(self._inner, number)
 
     def is_clipped(self, value: object) -> bool:
@@ -154,7 +153,6 @@ class NumericFeature(RowFeature):
         return self.code_number(number)
 
     def code_number(self, number: float) -> int:
-        """Return the code of a finite number."""
         low, high = self.bounds
         clipped = min(max(number, low), high)
         return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)

@@ -24,9 +24,8 @@ from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question, draw, thresholds
 from encoders.survey.relay import RELAY_REFUSES_TOKENS, Relay
-from encoders.survey.series import Series
 from encoders.survey.validation_round import Validation
-from encoders.survey.waves import Waves
+from encoders.survey.waves import Series, Waves
 
 _PLAN_HTML = LateImport("encoders.notebook_html:plan_html")  # loaded in notebooks alone
 

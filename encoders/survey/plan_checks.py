@@ -56,11 +56,7 @@ def check_plan(
 
 
 def check_spending(epsilon: Decimal, questions: Sequence[Question], *, asks_all: bool) -> None:
-    """Prove that what a person sends spends at most epsilon: one report, or those of all questions.
-
-    Raises PrivacyError if tables spend more, and SurveyError if epsilon or the number of questions is
-    impossible.
-    """
+    """Prove that one report, or those of all questions, spend at most epsilon; PrivacyError if not."""
     check_epsilon(epsilon, MAX_SUM if asks_all else MAX_EPSILON)
     most = epsilon
     if asks_all:

@@ -24,9 +24,8 @@ from encoders.survey.features import (
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question, build_numeric_domain, find_shift, join_values
 from encoders.survey.relay import Relay
-from encoders.survey.series import Series
 from encoders.survey.validation_round import Validation
-from encoders.survey.waves import Waves
+from encoders.survey.waves import Series, Waves
 
 
 def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ CompiledT = TypeVar("CompiledT")
 
 # devices read compiled plans, and load none of these
 _READ_SURVEY = LateImport("encoders.survey.toml_reader:read_survey")
-_TOML_LINES = LateImport("encoders.survey.toml_lines")
+_TOML_LINES = LateImport("encoders.survey.toml_reader")
 _DESCRIBE_OTHER = LateImport("encoders.file_kind:describe_other")
 
 

@@ -33,8 +33,6 @@ _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{0,5}[1-9])?")
 
 @dataclass(frozen=True)
 class Component:
-    """One weighted sum."""
-
     name: str
     weights: tuple[str, ...]
     """One for each input, as canonical decimal strings of at most 6 decimals."""

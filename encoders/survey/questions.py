@@ -228,10 +228,7 @@ def build_numeric_domain(label: Label, asked: Sequence[Feature], moment: int | N
 
 
 def square_code(code: Any) -> Any:
-    """Return the code of a number's square, floor(d^2 / GRID + 1/2) + GRID for d = code - GRID.
-
-    Takes an int or an int64 array; a missing number's square is missing.
-    """
+    """Return floor(d^2 / GRID + 1/2) + GRID for d = code - GRID, int or int64; missing stays missing."""
     steps = code - GRID
     return (steps * steps + GRID // 2) // GRID + GRID - (code > 2 * GRID)
 
@@ -247,10 +244,7 @@ def find_shift(feature: Feature, width: int) -> int:
 
 
 def join_values(feature: Feature, width: int) -> Feature:
-    """Return a feature whose values are intervals of `width` adjacent values of an ordered feature.
-
-    Raises SurveyError if the feature is not ordered, or there would be fewer than two intervals.
-    """
+    """Return a feature of intervals of `width` adjacent values; SurveyError unless ordered, or below two."""
     first = width - find_shift(feature, width)
     if isinstance(feature, NumericFeature) or not (feature.ordered and width > 1):
         raise SurveyError("only an ordered feature can be asked about in intervals", feature.name)

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 from encoders.canonical import dump_canonical_json
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError
-from encoders.mechanisms.count_table import CountTable
-from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
+from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, CountTable, place_code, soft_parts
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
 from encoders.survey.compiled_plan import SILO, CompiledPlan, check_id, load_plan_document, plan_errors
 from encoders.survey.features import Feature, Label, NumericFeature

@@ -9,16 +9,15 @@ from decimal import Decimal
 
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.errors import SurveyError
+from encoders.survey import relay_promise
+from encoders.survey.auto_questions import CrossTable
 from encoders.survey.compiled_plan import LOCAL, REFUSALS
 from encoders.survey.compiler import AuthoredSurvey, Compiler, estimate_all_better
-from encoders.survey.cross_tables import CrossTable
-from encoders.survey.divide_epsilon import EQUAL, MARGINS, divide_by_margins
 from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
 from encoders.survey.projection import required_features
 from encoders.survey.questions import Question
-from encoders.survey.relay_promise import equal_part, keeps_promise, largest_epsilon, require_author_promise
 from encoders.survey.validation_round import Validation
 
 
@@ -77,7 +76,7 @@ class Survey(AuthoredSurvey):
         else:
             questions = Compiler(survey=self.of_one_wave(), epsilon=self.epsilon).compile_questions()
         if self.relay:
-            require_author_promise(self.relay, [each.mechanism for each in questions])
+            relay_promise.require_author_promise(self.relay, [each.mechanism for each in questions])
         return Plan(
             id=self.id,
             epsilon=self.epsilon,
@@ -100,8 +99,8 @@ class Survey(AuthoredSurvey):
         """Return the survey with epsilon lowered to the largest that keeps its relay's promise."""
         if not self.relay:
             return self
-        private = replace(self, epsilon=self.relay.epsilon, divide=EQUAL).compile()
-        largest = largest_epsilon(self.relay, [each.mechanism for each in private.questions])
+        private = replace(self, epsilon=self.relay.epsilon, divide=relay_promise.EQUAL).compile()
+        largest = relay_promise.largest_epsilon(self.relay, [each.mechanism for each in private.questions])
         return replace(self, epsilon=min(self.epsilon, largest))
 
     def _compile_all(self) -> tuple[Question, ...]:
@@ -122,18 +121,18 @@ class Survey(AuthoredSurvey):
             with suppress(SurveyError):  # too few questions, too large parts, or the promise
                 joined = self._compile_parts(joins_moments=True)
                 mechanisms = [each.mechanism for each in joined]
-                is_kept = self.relay is None or keeps_promise(self.relay, mechanisms)
+                is_kept = self.relay is None or relay_promise.keeps_promise(self.relay, mechanisms)
                 if estimate_all_better(joined, questions) and is_kept:
                     questions = joined
-        if self.divide == MARGINS and self.relay:
-            return tuple(divide_by_margins(self.relay, self.epsilon, questions))
+        if self.divide == relay_promise.MARGINS and self.relay:
+            return tuple(relay_promise.divide_by_margins(self.relay, self.epsilon, questions))
         return questions
 
     def _compile_parts(self, *, joins_moments: bool) -> tuple[Question, ...]:
         compiler = Compiler(survey=self.of_one_wave(), epsilon=Decimal(1), joins_moments=joins_moments)
         count = len(compiler.compile_questions())
         check_count(count)
-        each = equal_part(self.epsilon, count)
+        each = relay_promise.equal_part(self.epsilon, count)
         if not MIN_EPSILON <= each <= MAX_EACH:
             least, most = MIN_EPSILON * count, min(MAX_EACH * count, MAX_SUM)
             raise SurveyError(

@@ -12,19 +12,18 @@ from encoders.canonical import decimal_text, parse_decimal
 from encoders.epsilon_proof import MAX_EPSILON
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
+from encoders.survey.auto_questions import CrossTable, read_cross_tables
 from encoders.survey.compiled_plan import CENTRAL, LOCAL, TOKEN
-from encoders.survey.cross_tables import CrossTable, read_cross_tables
-from encoders.survey.divide_epsilon import EQUAL, MARGINS
 from encoders.survey.features import Feature, NumericFeature
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.projection import Component, Projection
 from encoders.survey.relay import ALL, DECIMALS, ONE, RELAY_REFUSES_TOKENS, TIMES, Relay
+from encoders.survey.relay_promise import EQUAL, MARGINS
 from encoders.survey.schema_tables import HINTS, Mistake, Path, SchemaReader, Table, survey_kind
-from encoders.survey.series import Series
 from encoders.survey.survey import Survey
 from encoders.survey.validation_round import Validation
 from encoders.survey.wave_calendar import PERIODS, schedule_waves
-from encoders.survey.waves import DRAWN, MAX_WAVES, Waves
+from encoders.survey.waves import DRAWN, MAX_WAVES, Series, Waves
 
 MAX_USERS = 10**11
 

@@ -16,18 +16,9 @@ from encoders.errors import LdpError
 from encoders.file_kind import describe_other
 from encoders.key_file import write_key_file
 from encoders.late_imports import LateImport
+from encoders.survey import sealing
 from encoders.survey.plan import Plan
 from encoders.survey.relay import CODE_BYTES, KEY_SUITE, LENGTH_BYTES, Relay
-from encoders.survey.sealing import (
-    REPORT_INFO,
-    X25519,
-    SealError,
-    column_bytes,
-    hpke_suite,
-    needs_hpke,
-    outer_bytes,
-    outer_info,
-)
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -52,8 +43,6 @@ class KeyFileError(LdpError):
 
 @dataclass(frozen=True)
 class PrivateKey:
-    """The private key of a collector or a relay."""
-
     public_key: str
     """The public key as the survey file names it; see :class:`~encoders.survey.relay.Relay`."""
     pem: bytes = field(repr=False)
@@ -63,8 +52,8 @@ class PrivateKey:
 
 def make_private_key() -> PrivateKey:
     """Make a key from the operating system's randomness; raise MissingExtraError without cryptography."""
-    with needs_hpke():
-        x25519, serialization = X25519.load(), _SERIALIZATION.load()
+    with sealing.needs_hpke():
+        x25519, serialization = sealing.X25519.load(), _SERIALIZATION.load()
     pem = x25519.X25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -73,8 +62,8 @@ def make_private_key() -> PrivateKey:
 
 def read_private_key(pem: bytes) -> PrivateKey:
     """Read a private key from its PEM form; raise KeyFileError if the text is not an X25519 key."""
-    with needs_hpke():
-        x25519, serialization = X25519.load(), _SERIALIZATION.load()
+    with sealing.needs_hpke():
+        x25519, serialization = sealing.X25519.load(), _SERIALIZATION.load()
     try:
         secret = serialization.load_pem_private_key(pem, password=None)
     except (ValueError, TypeError) as error:
@@ -111,7 +100,7 @@ def breaks_promise(relay: Relay, size: int, rejected: int) -> bool:
 
 def most_records(plan: Plan) -> int:
     """Return how many records a relay posts in one request; a record is one message of each column."""
-    sizes = column_bytes(plan)
+    sizes = sealing.column_bytes(plan)
     return min(MAX_MESSAGES // len(sizes), MAX_BODY_BYTES // sum(sizes))
 
 
@@ -123,32 +112,32 @@ def open_outer(
     Raises SealError if the envelope is of another plan, key, wave, length or collector.
     """
     start = CODE_BYTES if has_code else 0
-    content = _open(message, key, outer_info(plan, wave), outer_bytes(plan) + start)
+    content = _open(message, key, sealing.outer_info(plan, wave), sealing.outer_bytes(plan) + start)
     key_id = base64.b64decode(plan.relay.collector_key)[0] if plan.relay else None
-    for size in column_bytes(plan):
+    for size in sealing.column_bytes(plan):
         if content[start] != key_id:
-            raise SealError("a message in the envelope names another key than the collector's")
+            raise sealing.SealError("a message in the envelope names another key than the collector's")
         start += size
     return content
 
 
 def open_inner(plan: Plan, message: bytes, key: PrivateKey, column: int = 0) -> bytes:
     """Return the bytes of a report in a message of a column; raise SealError for another message."""
-    padded = _open(message, key, REPORT_INFO + plan.digest_bytes, column_bytes(plan)[column])
+    padded = _open(message, key, sealing.REPORT_INFO + plan.digest_bytes, sealing.column_bytes(plan)[column])
     end = LENGTH_BYTES + int.from_bytes(padded[:LENGTH_BYTES], "big")
     if end > len(padded) or any(padded[end:]):
-        raise SealError("the report is not padded with zeros to the length of the longest report")
+        raise sealing.SealError("the report is not padded with zeros to the length of the longest report")
     return padded[LENGTH_BYTES:end]
 
 
 def _open(message: bytes, key: PrivateKey, info: bytes, length: int) -> bytes:
     if len(message) != length:
-        raise SealError(f"a sealed message of this survey has {length} bytes")
+        raise sealing.SealError(f"a sealed message of this survey has {length} bytes")
     if message[:1] != base64.b64decode(key.public_key)[:1]:
-        raise SealError("the message names another key: its survey has another public key")
-    with needs_hpke():
+        raise sealing.SealError("the message names another key: its survey has another public key")
+    with sealing.needs_hpke():
         invalid_tag = _INVALID_TAG.load()
     try:
-        return hpke_suite().decrypt(message[1:], key.secret, info)
+        return sealing.hpke_suite().decrypt(message[1:], key.secret, info)
     except (invalid_tag, ValueError) as error:
-        raise SealError("the message was not sealed for this survey with this key") from error
+        raise sealing.SealError("the message was not sealed for this survey with this key") from error

@@ -1,4 +1,4 @@
-"""Waves: the same questions are asked several times, and each person answers in one wave.
+"""Waves, in one of which each person answers the same questions, and the series that a plan belongs to.
 
 A device draws its wave when the person agrees, before it reads a row. So the plan's likelihood ratio is that
 of everything that the person ever sends.
@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from encoders.errors import SurveyError
 from encoders.randomness import RandomSource
+from encoders.survey.compiled_plan import is_survey_id
 from encoders.survey.questions import draw, thresholds
 from encoders.survey.relay import LAST_TIME
 
@@ -82,3 +83,28 @@ class Waves:
         if name in names:
             return names.index(name)
         raise SurveyError(f"there is no wave {name!r}; the waves are {', '.join(names)}", "wave")
+
+
+_KEY = re.compile("[A-Za-z0-9+/]{43}=")
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series, by its name and its author's public key, a line of base64; another key is another series."""
+
+    name: str
+    key: str
+
+    @property
+    def id(self) -> str:
+        """Name and key."""
+        return f"{self.name} {self.key}"
+
+    as_dict = asdict
+
+    def check(self) -> None:
+        """Raise SurveyError unless name and key are possible."""
+        if not is_survey_id(self.name):
+            raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "series.name")
+        if not (isinstance(self.key, str) and _KEY.fullmatch(self.key)):
+            raise SurveyError("needs the public key that ldp-survey keygen prints", "series.key")

@@ -15,10 +15,7 @@ from ldp_aggregator.simulated_population import SyntheticPopulation
 def describe_rows(
     plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray, smoothing: float = 1.0
 ) -> SyntheticPopulation:
-    """Describe true rows: counts plus `smoothing` (Laplace) for discrete features, moments for numbers.
-
-    `codes`, (m, n), and `labels`, (m,), were coded with the plan; `rows` are the indices of the rows.
-    """
+    """Describe coded rows (m, n): counts plus `smoothing` (Laplace) for discrete features, else moments."""
     k, row_labels = len(plan.label.values), labels[rows]
     prior = np.bincount(row_labels, minlength=k) + smoothing
     conditionals: list[ClassConditional] = []

@@ -1,7 +1,9 @@
-"""Naive Bayes from randomised reports, as a scikit-learn classifier."""
+"""Naive Bayes from randomised reports, as a scikit-learn classifier; without a survey, one is inferred."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Integral, Real
@@ -12,28 +14,28 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
+from encoders.canonical import decimal_text, equal_width_edges, to_nfc
 from encoders.errors import RowError, SurveyError
+from encoders.mechanisms import check_name, check_numeric_name
 from encoders.randomness import FastStream
-from encoders.survey import Plan, Survey
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Plan, Survey
 from encoders.survey.compiled_plan import SILO_REFUSAL
+from encoders.survey.parse_value import category_text, is_missing, parse_number
+from encoders.survey.schema_tables import MAX_BINS
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.classifiers.infer_survey import choose_plan
-from ldp_aggregator.classifiers.row_reader import ERROR, IGNORE, check_handling, replace_unknown_values
-from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
+from ldp_aggregator.classifiers import row_reader
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.prediction.fast_predict import UNDECIDED, FastPredictor
-from ldp_aggregator.prediction.predictor import Predictor
+from ldp_aggregator.prediction.predictor import Predictor, encode_any_labels, spell_labels
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier
-from ldp_aggregator.rows.encode_table import encode_table
-from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns
-from ldp_aggregator.rows.table_input import Columns, name_rows_by_index, take_rows
-from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.rows.encode_table import drop_missing_codes, encode_table, read_boolean_columns
+from ldp_aggregator.rows.table_input import Columns, name_rows_by_index
+from ldp_aggregator.simulated_population import parse_epsilon, simulate_reports
 
 
-class NaiveBayes(SurveyClassifier):
+class NaiveBayes(row_reader.SurveyClassifier):
     """Naive Bayes whose probabilities come from reports under local differential privacy.
 
     The method is that of Yilmaz et al. 2019, see docs/results/replication.md. A model of real reports
@@ -96,7 +98,7 @@ class NaiveBayes(SurveyClassifier):
         mechanism: str = "auto",
         numeric: str = "auto",
         estimator: str = "default",
-        handle_unknown: str = ERROR,
+        handle_unknown: str = row_reader.ERROR,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -120,7 +122,6 @@ class NaiveBayes(SurveyClassifier):
         super()._set_predictor(predictor)
         assert isinstance(predictor.model, LogProbabilities)
         self.log_probabilities_ = predictor.model
-        self._fast_predictor = FastPredictor.from_model(predictor.plan, predictor.model)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
@@ -143,7 +144,7 @@ class NaiveBayes(SurveyClassifier):
             If a parameter of the classifier has a wrong type.
         """
         _check_types(self)
-        check_handling(self.handle_unknown)
+        row_reader.check_handling(self.handle_unknown)
         if self.survey is not None:
             _check_survey(self.survey)
         with name_rows_by_index(X):
@@ -162,31 +163,15 @@ class NaiveBayes(SurveyClassifier):
         return self
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        check_handling(self.handle_unknown)
+        row_reader.check_handling(self.handle_unknown)
         columns, unknown = self._to_columns(rows), None
-        if self.handle_unknown == IGNORE:
-            columns, unknown = replace_unknown_values(self.plan_, columns)
+        if self.handle_unknown == row_reader.IGNORE:
+            columns, unknown = row_reader.replace_unknown_values(self.plan_, columns)
         return self._predictor.compute_scores(self._predictor.encode(columns), unknown)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label) plus the sum of log P(value | label), (m, k), columns as in `classes_`."""
         return super().predict_joint_log_proba(X)
-
-    def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
-        check_handling(self.handle_unknown)
-        best: IntArray
-        if self._fast_predictor is None or not self._fast_predictor.supports(rows):
-            best = self._compute_scores(rows).argmax(axis=1)
-            return best
-        best = self._fast_predictor.predict(rows)
-        undecided = np.flatnonzero(best == UNDECIDED)
-        if len(undecided):
-            try:
-                best[undecided] = self._compute_scores(take_rows(rows, undecided)).argmax(axis=1)
-            except RowError:
-                self._compute_scores(rows)  # raises the same error, with the number of the row in all rows
-                raise
-        return best
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -229,3 +214,103 @@ def _check_survey(survey: Survey | Plan | SiloPlan) -> None:
     refuse_validation(survey)
     if not survey.label.exists:
         raise no_classifier(survey, "ldp-simulate estimates its shares from the same rows")
+
+
+def choose_plan(
+    settings: NaiveBayes, columns: Mapping[str, Any], y: NDArray[Any]
+) -> tuple[Plan, NDArray[Any], IntArray]:
+    if settings.survey is None:
+        labels, label_codes = np.unique(y, return_inverse=True)
+        if len(labels) < 2:
+            raise ValueError("a classifier needs at least two classes, and y has only one class")
+        survey = infer_survey(
+            columns,
+            [to_nfc(str(label)) for label in labels],
+            epsilon=settings.epsilon,
+            bins=settings.bins,
+            mechanism=settings.mechanism,
+            numeric=settings.numeric,
+            # Yilmaz et al.'s estimator needs the label question, asked as often as each of the others
+            label_weight=1 if settings.estimator == "paper" else None,
+            users=len(y),
+        )
+        return survey.compile(), labels, label_codes
+    plan = settings.survey.compile() if isinstance(settings.survey, Survey) else settings.survey
+    assert isinstance(plan, Plan)
+    label_codes = encode_any_labels(plan.label, y)
+    return plan, spell_labels(plan.label, y, label_codes), label_codes
+
+
+def infer_survey(
+    columns: Mapping[str, Any],
+    labels: Sequence[str],
+    *,
+    epsilon: float | str | Decimal = 1,
+    bins: int | None = 8,
+    mechanism: str = "auto",
+    numeric: str = "auto",
+    label_name: str = "class",
+    label_weight: int | None = None,
+    users: int | None = None,
+) -> Survey:
+    """Return a survey that fits the given columns.
+
+    Numbers become `bins` equal-width bins between the least and the greatest number; without bins they stay
+    numbers between these bounds. Any other column becomes a feature with one category per distinct value. If
+    values are missing, missing becomes one more category. `mechanism` is for discrete features, `numeric` for
+    numbers. `label_weight` is the weight of the label question, where each feature has weight 1; by default
+    it is asked only if no other question estimates the label, or if few users need it. `users` is the number
+    of people who will answer.
+    """
+    if bins is not None and not (1 <= bins <= MAX_BINS and bins == int(bins)):
+        raise ValueError(f"bins must be None or a whole number above 0, not {bins!r}, and at most {MAX_BINS}")
+    return Survey(
+        id="inferred",
+        epsilon=parse_epsilon(epsilon),
+        label=Label(label_name, tuple(labels)),
+        features=tuple(_infer_feature(name, values, bins and int(bins)) for name, values in columns.items()),
+        weights=(label_weight, *(1 for _ in columns)),
+        frequency=_check_name(check_name, mechanism, "mechanism"),
+        numeric=_check_name(check_numeric_name, numeric, "numeric"),
+        users=users,
+    )
+
+
+def _check_name(check: Callable[[str], str], name: str, parameter: str) -> str:
+    try:
+        return check(name)
+    except SurveyError as error:
+        raise SurveyError(error.why, parameter) from None
+
+
+def _infer_feature(name: str, column: Any, bins: int | None) -> Feature:
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    present = [value for value in values if not is_missing(value)]
+    missing = "category" if len(present) < len(values) else "error"
+    if present and all(
+        isinstance(value, Real | Decimal) and not isinstance(value, bool) for value in present
+    ):
+        numbers = [number for value in present if (number := parse_number(value, name)) is not None]
+        return _infer_numeric_feature(name, numbers, bins, missing)
+    return CategoricalFeature(name, _infer_values(name, present), missing)
+
+
+def _infer_numeric_feature(name: str, numbers: Sequence[float], bins: int | None, missing: str) -> Feature:
+    low, high = min(numbers), max(numbers)
+    edges = equal_width_edges(Decimal(repr(low)), Decimal(repr(high)), bins or 1)
+    if len({float(edge) for edge in edges}) == (bins or 1) + 1:
+        return (
+            BinnedFeature(name, edges, missing)
+            if bins
+            else NumericFeature(name, edges[0], edges[-1], missing)
+        )
+    # all numbers are equal: one bin, so that the coupled question asks about the label alone
+    above = decimal_text(Decimal(repr(math.nextafter(low, math.inf))))
+    return BinnedFeature(name, (decimal_text(Decimal(repr(low))), above), missing)
+
+
+def _infer_values(name: str, present: Sequence[Any]) -> tuple[str, ...]:
+    texts = {category_text(value) for value in set(present)}
+    if None in texts:
+        raise RowError(name, "has a value that is neither a number nor a text: convert it")
+    return tuple(sorted(text for text in texts if text is not None))

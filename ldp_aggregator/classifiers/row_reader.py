@@ -1,4 +1,4 @@
-"""Reads the rows that a classifier gets, as columns by name or as an array, and finds unknown values."""
+"""The classifiers of a survey's rows: how they read tables, find unknown values, and predict labels."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
 from encoders.errors import RowError
 from encoders.survey import CategoricalFeature, Feature, Plan, Survey
 from encoders.survey.parse_value import is_missing
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.arrays import BoolArray
-from ldp_aggregator.rows.spellings import choose_value
-from ldp_aggregator.rows.table_input import (
-    Columns,
-    check_table,
-    column_names,
-    name_columns,
-    read_labels,
-    select_columns,
-    to_array,
-)
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.classifiers.described_model import DescribedModel
+from ldp_aggregator.prediction.predictor import Predictor, encode_any_labels
+from ldp_aggregator.prediction.scoring import normalise_log_scores
+from ldp_aggregator.rows import table_input
+from ldp_aggregator.rows.encode_table import choose_value
+from ldp_aggregator.rows.table_input import Columns, name_rows_by_index
+
+_BLOCK_ROWS = 1 << 13
 
 
 class RowReader(BaseEstimator):
@@ -36,10 +34,10 @@ class RowReader(BaseEstimator):
     _reads_by_name: bool
 
     def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
-        check_table(X)
+        table_input.check_table(X)
         if y is None:
             raise ValueError("fit requires y to be passed, but the target y is None: give the labels of X")
-        labels, found = read_labels(y), column_names(X)
+        labels, found = table_input.read_labels(y), table_input.column_names(X)
         names = (
             [entry.name for entry in self.survey.entries] if self.survey else found and list(map(str, found))
         )
@@ -48,23 +46,23 @@ class RowReader(BaseEstimator):
             self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
         table = self._read_rows(X, names or [], reset=True)
         if isinstance(table, np.ndarray):
-            table = name_columns(table, names or list(map(str, range(table.shape[1]))))
+            table = table_input.name_columns(table, names or list(map(str, range(table.shape[1]))))
         check_consistent_length(labels, next(iter(table.values()), labels))
         return table, labels
 
     def _read_table(self, X: Any) -> Columns | NDArray[Any]:
         check_is_fitted(self)
-        check_table(X)
+        table_input.check_table(X)
         return self._read_rows(X, [entry.name for entry in self.plan_.entries], reset=False)
 
     def _read_rows(self, X: Any, names: Sequence[str], *, reset: bool) -> Columns | NDArray[Any]:
-        found = column_names(X)
+        found = table_input.column_names(X)
         if found is None:
-            return self._read_array(to_array(X), len(names), reset=reset)
+            return self._read_array(table_input.to_array(X), len(names), reset=reset)
         if self._reads_by_name or not _is_frame(X):
-            return select_columns(X, names)
+            return table_input.select_columns(X, names)
         # scikit-learn requires the columns of the DataFrame, in the same order, if no survey names them
-        columns = select_columns(X, found)
+        columns = table_input.select_columns(X, found)
         _check_names(list(getattr(self, "feature_names_in_", map(str, found))), list(map(str, found)))
         if len(found) != len(names):
             raise ValueError(f"X has {len(found)} features, but the classifier was fitted with {len(names)}")
@@ -143,3 +141,93 @@ def _is_unknown(feature: Feature, cell: object) -> bool:
             return False
         return True
     return False
+
+
+class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
+    """A scikit-learn classifier of lists of dicts, DataFrames, dicts of columns, and arrays."""
+
+    classes_: NDArray[Any]
+    """The labels, sorted. Shape (k,)."""
+    _predictor: Predictor
+
+    def _set_stored(self, predictor: Predictor) -> None:
+        names = [entry.name for entry in predictor.plan.entries]
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self._reads_by_name = True
+        self._set_predictor(predictor)
+
+    def _set_predictor(self, predictor: Predictor) -> None:
+        self._predictor, self.plan_, self.classes_ = predictor, predictor.plan, predictor.classes
+
+    def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
+        return self._predictor.compute_scores(self._predictor.encode(self._to_columns(rows)))
+
+    def _to_columns(self, rows: Columns | NDArray[Any]) -> Columns:
+        if isinstance(rows, np.ndarray):
+            rows = table_input.name_columns(rows, [entry.name for entry in self.plan_.entries])
+        return self._predictor.read_columns(rows)
+
+    def encode(self, X: Any) -> IntArray:
+        """Return the codes of m rows, computed as devices do; shape (m, number of features of the plan).
+
+        The code of a category or bin is its index, missing last. The code of a number counts steps of a grid.
+        """
+        with name_rows_by_index(X):
+            return self._predictor.encode(self._to_columns(self._read_table(X)))
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return log P(label | row) up to a constant of the row, (m, k), columns as in `classes_`."""
+        with name_rows_by_index(X):
+            return self._compute_scores(self._read_table(X))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log P(label | row), shape (m, k), columns as in `classes_`."""
+        return normalise_log_scores(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return P(label | row), shape (m, k), columns as in `classes_`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable label of each row, shape (m,)."""
+        with name_rows_by_index(X):
+            best = self._find_best(self._read_table(X))
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted; RowError for one that does not fit."""
+        check_is_fitted(self)
+        with name_rows_by_index(y):
+            y = table_input.read_labels(y)
+            if self.survey is not None:
+                y = self._predictor.labels[encode_any_labels(self.plan_.label, y)]
+        accuracy: float = super().score(X, y, sample_weight)
+        return accuracy
+
+    def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
+        """Return the index of each row's best label; arrays are scored in blocks that stay in the cache."""
+        columns = [rows] if isinstance(rows, np.ndarray) else list(rows.values())
+        are_arrays = all(type(each) is np.ndarray for each in columns)
+        best: IntArray
+        if not are_arrays or len({len(each) for each in columns}) != 1:
+            best = self._compute_scores(rows).argmax(axis=1)
+            return best
+        best = np.empty(len(columns[0]), dtype=np.int64)
+        try:
+            for start in range(0, len(best), _BLOCK_ROWS):
+                part = slice(start, start + _BLOCK_ROWS)
+                block = rows[part] if isinstance(rows, np.ndarray) else {k: v[part] for k, v in rows.items()}
+                best[part] = self._compute_scores(block).argmax(axis=1)
+        except RowError:
+            self._compute_scores(rows)  # raises the same error, with the number of the row in all rows
+            raise
+        return best
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Self
 from encoders.survey import Plan, Survey
 from ldp_aggregator.classifiers.described_model import DescribedModel
 from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
-from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
+from ldp_aggregator.classifiers.row_reader import SurveyClassifier
 from ldp_aggregator.prediction.predictor import Predictor
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ModelError, load_results, no_classifier

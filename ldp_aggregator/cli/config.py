@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from encoders.file_kind import describe_other
-from encoders.survey.toml_lines import parse_toml
+from encoders.survey.toml_reader import parse_toml
 from ldp_aggregator.cli.help import Command
 from ldp_aggregator.collector.errors import SettingsError
 

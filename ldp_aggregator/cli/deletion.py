@@ -11,9 +11,8 @@ import click
 
 from encoders.explain.text import Counted, format_table
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.file_options import OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import OutputFile, require_no_input, store_option
 from ldp_aggregator.cli.help import Command, json_option, option
-from ldp_aggregator.cli.store_option import store_option
 from ldp_aggregator.cli.surveys import survey_argument
 from ldp_aggregator.deletion import delete_survey
 from ldp_aggregator.stores.operator_log import LogEntry, local_account, read_log

@@ -1,9 +1,11 @@
-"""Input and output files of commands; an output file is checked before the command computes its result."""
+"""Options that commands share: files, checked before the command computes its result, stores and numbers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -12,8 +14,9 @@ import click
 
 from encoders.survey import Feature
 from ldp_aggregator.atomic_file import require_replaceable
-from ldp_aggregator.rows.csv_rows import read_typed_columns
-from ldp_aggregator.rows.spellings import describe_rows
+from ldp_aggregator.cli.help import advanced_option, option
+from ldp_aggregator.rows.encode_table import describe_rows
+from ldp_aggregator.rows.table_input import read_typed_columns
 
 
 def read_rows(path: Path, features: Sequence[Feature], multiline: bool) -> dict[str, Sequence[object]]:
@@ -65,9 +68,57 @@ def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -
 
 def require_distinct(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
     option_of: dict[Path, str] = {}
-    for option, path in outputs.items():
+    for name, path in outputs.items():
         require_no_input(path, inputs)
-        if path and (other := option_of.setdefault(path.resolve(), option)) != option:
-            raise click.UsageError(
-                f"{other} and {option} are the same file, {path}: give two different files"
-            )
+        if path and (other := option_of.setdefault(path.resolve(), name)) != name:
+            raise click.UsageError(f"{other} and {name} are the same file, {path}: give two different files")
+
+
+_AMOUNT = re.compile(r"\+?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,3})?", re.ASCII)
+_COUNT = re.compile(r"\s*[+-]?(\d+|\d{1,3}(,\d{3})+|\d{1,3}(_\d{3})+)\s*", re.ASCII)
+
+
+class Count(click.IntRange):
+    """A number of people, rows or reports, perhaps with separators of thousands: 3000, 3,000 or 3_000."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str):
+            if not _COUNT.fullmatch(value):
+                self.fail(f"{value!r} is not a whole number: write it as 3000 or 3,000", param, ctx)
+            value = value.replace(",", "")
+        return super().convert(value, param, ctx)
+
+
+def amount_parser(low: Fraction, high: Fraction) -> Callable[..., Fraction | None]:
+    """Return the callback of an option that reads a decimal as an exact fraction: 0.5 and .5 are one half."""
+
+    def parse(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Fraction | None:
+        if text is None:
+            return None
+        amount = Fraction(text) if _AMOUNT.fullmatch(text) else None
+        if amount is None or not low <= amount <= high:
+            raise click.BadParameter(f"{text!r} is not a number from {float(low):g} to {float(high):g}")
+        return amount
+
+    return parse
+
+
+STORE_VARIABLE = "LDP_STORE"
+"""The environment variable that all commands read: a password in it is not on the command line."""
+
+store_option = option(
+    "--store",
+    "url",
+    envvar=STORE_VARIABLE,
+    default="sqlite:///ldp.db",
+    metavar="URL",
+    show_envvar=True,
+    help="The store: sqlite:///FILE, redis://HOST:PORT/DB, rediss://, redis+cluster:// or unix:///SOCKET.",
+)
+durability_option = advanced_option(
+    "--durability",
+    type=click.Choice(["always", "everysec", "unchecked"]),
+    default="always",
+    help="When Redis must write a report to disk: before it acknowledges the report (always), or within a "
+    "second (everysec); unchecked accepts any configuration of Redis.",
+)

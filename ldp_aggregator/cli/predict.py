@@ -24,7 +24,7 @@ from ldp_aggregator.cli.help import (
 from ldp_aggregator.prediction.predictor import Predictor
 from ldp_aggregator.prediction.scoring import normalise_log_scores
 from ldp_aggregator.results_file import no_classifier, read_classifier
-from ldp_aggregator.rows.spellings import drop_missing_codes
+from ldp_aggregator.rows.encode_table import drop_missing_codes
 from ldp_aggregator.statements.model import find_notices
 
 _PATH = click.Path(dir_okay=False, path_type=Path)

@@ -15,19 +15,10 @@ from encoders.explain.text import Counted
 from encoders.late_imports import LateImport
 from encoders.survey import Plan
 from encoders.survey.unsealing import write_private_key
-from ldp_aggregator.cli import deletion, surveys, transfer
+from ldp_aggregator.cli import config, deletion, surveys, transfer
 from ldp_aggregator.cli.access import access
-from ldp_aggregator.cli.amounts import Count
-from ldp_aggregator.cli.config import (
-    ReloadableCommand,
-    read_config,
-    reload_options,
-    resolve_store_path,
-    setting_origins,
-)
-from ldp_aggregator.cli.file_options import INPUT_FILE
+from ldp_aggregator.cli.file_options import INPUT_FILE, STORE_VARIABLE, Count, durability_option
 from ldp_aggregator.cli.help import Command, Group, advanced_option, argument, option, version_option
-from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option
 from ldp_aggregator.cli.surveys import tokens
 from ldp_aggregator.collector.access_tokens import Role
 from ldp_aggregator.collector.errors import SettingsError
@@ -71,7 +62,7 @@ def main() -> None:
     """
 
 
-@main.command(cls=ReloadableCommand)
+@main.command(cls=config.ReloadableCommand)
 @argument(
     "surveys",
     nargs=-1,
@@ -110,7 +101,7 @@ def main() -> None:
 @option(
     "--config",
     is_eager=True,  # before the options that it sets defaults of
-    callback=read_config,
+    callback=config.read_config,
     type=INPUT_FILE,
     help="A TOML file with settings named like these options: store, bind, workers, ... and surveys.",
 )
@@ -202,7 +193,7 @@ def serve(context: click.Context, /, **options: Any) -> None:
 
     def publish_again() -> PublishedSurveys:
         nonlocal latest
-        new = CollectorSettings.from_options(reload_options(context))
+        new = CollectorSettings.from_options(config.reload_options(context))
         fixed = {name: getattr(settings, name) for name in _FIXED_SETTINGS}
         for name, value in fixed.items():
             if getattr(new, name) != value:
@@ -250,10 +241,10 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
 
 def _print_settings(context: click.Context) -> None:
     """Print each setting and its source, without secrets; check that the tokens can be read."""
-    for name, origin in setting_origins(context).items():
+    for name, origin in config.setting_origins(context).items():
         value = context.params[name]
         if name == "store":
-            value = _without_password(resolve_store_path(value, Path.cwd()))
+            value = _without_password(config.resolve_store_path(value, Path.cwd()))
         text = " ".join(map(_setting_text, value)) if isinstance(value, tuple) else _setting_text(value)
         click.echo(f"{name} = {text}  ({origin})")
     settings = CollectorSettings.from_options(context.params)

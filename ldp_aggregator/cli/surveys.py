@@ -19,16 +19,14 @@ from encoders.explain.text import format_table
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.cli.amounts import Count
+from ldp_aggregator.cli.file_options import Count, store_option
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
-from ldp_aggregator.cli.store_option import store_option
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot import read_stored_plan
-from ldp_aggregator.stores import Store
+from ldp_aggregator.stores import Store, operator_log
 from ldp_aggregator.stores.failure import CounterError, describe_loss
-from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
@@ -38,7 +36,6 @@ from ldp_aggregator.stores.schedule import (
     require_usable,
 )
 from ldp_aggregator.stores.store import SCHEDULES, count_reports
-from ldp_aggregator.stores.tombstone import read_deletion_dates, read_tombstones, require_living
 from ldp_aggregator.training_sources import open_existing_store
 
 _DAY_SECONDS = 86_400
@@ -83,8 +80,8 @@ def status(url: str, as_json: bool) -> None:
     $ ldp-collector status --json
     """
     with closing(open_existing_store(url)) as store:
-        schedules, tombstones = read_all_schedules(store), read_tombstones(store)
-        due = read_deletion_dates(store)
+        schedules, tombstones = read_all_schedules(store), operator_log.read_tombstones(store)
+        due = operator_log.read_deletion_dates(store)
         found: list[dict[str, Any]] = []
         plans, damage = store.plans(), find_damage(store)
         for survey in sorted((plans.keys() | damage.keys()) - tombstones.keys()):
@@ -236,7 +233,7 @@ COMMANDS = (status, open_, close)
 
 def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str, wave: str = "") -> None:
     """Store a schedule, print and log it; `wave` says what is changed about a wave."""
-    require_living(store, survey)
+    operator_log.require_living(store, survey)
     require_usable(store, survey)
     store.set_note(SCHEDULES, survey, schedule.to_json())
     phase = schedule.phase(time.time())
@@ -249,7 +246,7 @@ def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str, wave
     }
     state = wave or states[phase]
     click.echo(f"{survey}: {state}")
-    write_log(store, local_account(), what, survey, state)
+    operator_log.write_log(store, operator_log.local_account(), what, survey, state)
 
 
 def _seconds(at: datetime | None) -> int:
@@ -299,7 +296,7 @@ def create(survey: str, url: str, count: int, wave: str | None) -> None:
                 f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'
             )
         index = _find_wave(plan, wave, closed)
-        write_log(store, local_account(), "invited", survey, f"{count:,} tokens")
+        operator_log.write_log(store, operator_log.local_account(), "invited", survey, f"{count:,} tokens")
         for token in create_tokens(store, plan, count, SystemEntropy(), index):
             click.echo(token)
 

@@ -10,13 +10,11 @@ import click
 from encoders.explain.text import Counted
 from encoders.progress import show_progress
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.backup import back_up
-from ldp_aggregator.cli.file_options import OutputFile, require_no_input
+from ldp_aggregator.cli import file_options
 from ldp_aggregator.cli.help import Command, argument, option
-from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, store_option
 from ldp_aggregator.cli.surveys import describe_losses, survey_argument
 from ldp_aggregator.damage import find_damage
-from ldp_aggregator.migrate import migrate_survey
+from ldp_aggregator.migrate import back_up, migrate_survey
 from ldp_aggregator.snapshot import (
     read_snapshot,
     read_stored_plan,
@@ -36,8 +34,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(cls=Command)
 @survey_argument
-@option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
-@store_option
+@option("-o", "--output", type=file_options.OutputFile(), required=True, help="The snapshot to write.")
+@file_options.store_option
 def export(survey: str, url: str, output: Path) -> None:
     """Write a snapshot of SURVEY to a file.
 
@@ -45,7 +43,7 @@ def export(survey: str, url: str, output: Path) -> None:
 
     $ ldp-collector export health-2027 -o snapshot.json
     """
-    require_no_input(output, [url])
+    file_options.require_no_input(output, [url])
     with closing(open_existing_store(url)) as store:
         snapshot = take_snapshot(store, survey)
         write_atomically(output, snapshot.to_json())
@@ -64,7 +62,7 @@ def _log_copy(store: Store, copy: str, what: str, survey: str = "") -> None:
 @argument(
     "snapshots", nargs=-1, required=True, type=_FILE, help="Snapshots of one plan, or of one survey's rounds."
 )
-@option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
+@option("-o", "--output", type=file_options.OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     """Add up SNAPSHOTS.
 
@@ -72,7 +70,7 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
 
     $ ldp-collector merge north.json south.json -o snapshot.json
     """
-    require_no_input(output, snapshots)
+    file_options.require_no_input(output, snapshots)
     if len({path.resolve() for path in snapshots}) < len(snapshots):
         raise click.ClickException(
             "a snapshot is given twice, so its reports would count twice: give it once"
@@ -98,13 +96,13 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
 @option(
     "--store",
     "url",
-    envvar=STORE_VARIABLE,
+    envvar=file_options.STORE_VARIABLE,
     metavar="URL",
     show_envvar=True,
     required=True,
     help="The new store.",
 )
-@durability_option
+@file_options.durability_option
 @option(
     "--accept-loss",
     is_flag=True,
@@ -155,8 +153,8 @@ def import_(survey: str, source: str, url: str, durability: str, accept_loss: bo
 
 
 @click.command(cls=Command)
-@option("-o", "--output", type=OutputFile(), required=True, help="The new SQLite file.")
-@store_option
+@option("-o", "--output", type=file_options.OutputFile(), required=True, help="The new SQLite file.")
+@file_options.store_option
 def backup(url: str, output: Path) -> None:
     """Copy all surveys to a new file while collectors run.
 

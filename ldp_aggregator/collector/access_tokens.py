@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from encoders.survey.toml_lines import parse_toml
+from encoders.survey.toml_reader import parse_toml
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.operator_log import local_account, write_log

@@ -1,7 +1,4 @@
-"""Opens the paths that devices use to web pages of every origin (CORS, https://fetch.spec.whatwg.org).
-
-Browsers keep all other pages from scripts of other origins. No response allows credentials.
-"""
+"""Opens the paths that devices use to web pages of every origin, without credentials (CORS)."""
 
 from __future__ import annotations
 

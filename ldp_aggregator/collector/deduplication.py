@@ -1,7 +1,4 @@
-"""Records each report of a body once, even if its id repeats in the body or was recorded before.
-
-A repeat with the same bytes is a duplicate, which is a success; a repeat with different bytes is rejected.
-"""
+"""Records each report of a body once: a repeat with the same bytes is a duplicate, with others rejected."""
 
 from __future__ import annotations
 

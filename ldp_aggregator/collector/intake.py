@@ -1,9 +1,17 @@
-"""Takes the bytes of a request's body: checks every report, records each once, returns their outcomes."""
+"""Takes the bytes of a request's body: checks every report, records each once, returns their outcomes.
+
+Counts of rejections, and the support counters of the poisoning check, are written with a delay. No response
+depends on them, so bad reports do not slow down others. A worker that is killed loses the last seconds of
+both, but no report.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from math import inf
 
 import numpy as np
@@ -13,14 +21,89 @@ from encoders.report import iterate_reports
 from encoders.survey import Plan, Question
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.waves import Waves
-from ldp_aggregator.collector.buffered_writes import BufferedWrites
+from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.collector.deduplication import REJECTED, ReportOutcome, record_once
 from ldp_aggregator.collector.invitations import find_invited
 from ldp_aggregator.reports.batch_reader import BatchReader, QuestionBatch, Rejection
-from ldp_aggregator.stores import Batch, MarksById, Store
+from ldp_aggregator.stores import Batch, MarksById, Store, StoreError
 from ldp_aggregator.stores.group_commit import GroupCommit
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_aggregator.stores.shards import choose_shards, divide_counter, read_shards
+from ldp_aggregator.stores.store import positions_by_server
+
+REJECTION_SECONDS = 1.0
+PAYLOAD_SECONDS = 5.0
+MAX_BUFFERED_PAYLOADS = 5_000
+
+
+class BufferedWrites:
+    def __init__(self, survey: str, store: Store) -> None:
+        self._survey, self._store = survey, store
+        self._lock = threading.Lock()
+        self._rejections: Counter[Reason] = Counter()
+        self._columns: dict[int, list[QuestionBatch]] = {}
+        self._payload_count = 0
+        self._rejection_task = BackgroundTask(self._write_rejections)
+        self._payload_task = BackgroundTask(self._write_support_counters)
+
+    def add_rejections(self, reasons: Iterable[Reason]) -> None:
+        with self._lock:
+            self._rejections.update(reasons)
+        if self._rejections:
+            self._rejection_task.request(REJECTION_SECONDS)
+
+    def add_recorded(self, batch: QuestionBatch) -> None:
+        if batch.question.mechanism.support_counters is None:
+            return
+        with self._lock:
+            self._columns.setdefault(batch.question.index, []).append(batch)
+            self._payload_count += len(batch.positions)
+            full = self._payload_count >= MAX_BUFFERED_PAYLOADS
+        if full:
+            self._write_support_counters()
+        else:
+            self._payload_task.request(PAYLOAD_SECONDS)
+
+    def flush(self) -> None:
+        """Write all buffered counts to the store now; afterwards, no thread writes any."""
+        for task in (self._rejection_task, self._payload_task):
+            task.cancel()
+        self._write_rejections()
+        self._write_support_counters()
+
+    def _write_rejections(self) -> None:
+        """Write the rejections; buffer them again if the store fails."""
+        with self._lock:
+            counts, self._rejections = self._rejections, Counter()
+        for reason, count in counts.items():
+            try:
+                self._store.add_rejections(self._survey, reason, count)
+            except StoreError:
+                self.add_rejections(Counter({reason: count}))
+
+    def _write_support_counters(self) -> None:
+        """Write the support counters; if a server of the store fails, these reports are not in its own."""
+        with self._lock:
+            batches, self._columns, self._payload_count = self._columns, {}, 0
+        with suppress(StoreError):
+            written = [self._support_batch(each) for each in batches.values()]
+            for positions in positions_by_server(self._store, written).values():
+                with suppress(StoreError):
+                    self._store.record([written[position] for position in positions])
+
+    def _support_batch(self, batches: list[QuestionBatch]) -> Batch:
+        question = batches[0].question
+        assert question.mechanism.support_counters is not None
+        return Batch(
+            survey=self._survey,
+            counter=question.support_key,
+            ids=np.empty((0, 16), np.uint8),
+            marks=np.empty((0, 8), np.uint8),
+            tally=question.mechanism.support_counters.count(
+                np.concatenate([batch.payloads for batch in batches])
+            ),
+        )
+
 
 WAVE_GRACE_SECONDS = 7 * 86_400
 """How long after its end a wave still takes reports, which devices made in time: they may be offline."""
@@ -41,34 +124,14 @@ class Intake:
     def record_body(
         self, body: bytes, allow_many: bool = True, schedule: Schedule = _NO_LIMITS
     ) -> list[ReportOutcome]:
-        """Check and record the reports of one body.
+        """Check and record the reports of one body, each independently; return outcomes in its order.
 
-        Each report is checked independently. When this returns, every "recorded" report is durable;
-        rejections are counted by reason a little later.
-
-        Parameters
-        ----------
-        body : bytes
-            One or many packed reports, concatenated.
-        allow_many : bool
-            Whether the body may hold more than one report.
-        schedule : Schedule
-            Says which waves are closed, and how long after its end a wave still takes reports, if longer than
-            WAVE_GRACE_SECONDS.
-
-        Returns
-        -------
-        list of ReportOutcome
-            In the order of the body.
-
-        Raises
-        ------
-        ReportError
-            If the body cannot be divided into reports, or holds more than allowed. This counts as one
-            rejection; no report is recorded.
-        StoreError
-            If the store cannot be used. Reports recorded before the failure stay counted; if the same body
-            is sent again, these are duplicates and the others are counted.
+        When this returns, every "recorded" report is durable; rejections are counted by reason a little
+        later. `allow_many` says whether the body may hold more than one report. `schedule` says which waves
+        are closed, and how long after its end a wave takes reports, if longer than WAVE_GRACE_SECONDS.
+        Raises ReportError, which counts as one rejection, if the body cannot be divided into reports, or
+        holds too many: no report is then recorded. Raises StoreError if the store cannot be used: what was
+        recorded before stays counted, and is a duplicate if the same body is sent again.
         """
         try:
             if not allow_many:

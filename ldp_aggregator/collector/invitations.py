@@ -19,8 +19,8 @@ from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
 from ldp_aggregator.stores.group_commit import GroupCommit
+from ldp_aggregator.stores.operator_log import require_living
 from ldp_aggregator.stores.store import byte_rows, count_reports, token_namespace
-from ldp_aggregator.stores.tombstone import require_living
 
 _TOKENS_PER_BATCH = 10_000
 

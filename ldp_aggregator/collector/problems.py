@@ -12,8 +12,8 @@ from encoders.problem import Problem
 from ldp_aggregator.collector.serving.logs import StoreOutage, log_unexpected_error
 from ldp_aggregator.stores import Store, StoreError
 from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_aggregator.stores.operator_log import DELETED, DeletedSurveyError
 from ldp_aggregator.stores.schedule import IncompleteImportError
-from ldp_aggregator.stores.tombstone import DELETED, DeletedSurveyError
 
 _ENDPOINTS_USING_STORE = {"collector.reports", "collector.sealed", "collector.readyz"}
 

@@ -25,12 +25,12 @@ from encoders.survey.unsealing import BATCH_HEADER, WAVE_HEADER, breaks_promise
 from ldp_aggregator.collector.access_tokens import Role
 from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate, require_token
 from ldp_aggregator.collector.cached_response import CachedResponse
+from ldp_aggregator.collector.current_results import describe_progress
 from ldp_aggregator.collector.dashboard.dashboard_page import HEADERS, MEDIA_TYPES
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.openapi import cached_description
 from ldp_aggregator.collector.problems import deleted_problem
-from ldp_aggregator.collector.report_counts import describe_progress
 from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
 from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
 from ldp_aggregator.collector.service import Service

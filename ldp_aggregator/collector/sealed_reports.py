@@ -1,7 +1,4 @@
-"""Opens the sealed messages that relays pass on, and loads the private keys for it.
-
-:mod:`encoders.survey.sealing` has the seal. The reports are then counted like all others.
-"""
+"""Opens sealed messages of relays (see :mod:`encoders.survey.sealing`), and loads the private keys for it."""
 
 from __future__ import annotations
 

@@ -16,11 +16,10 @@ from ldp_aggregator.collector.serving.metrics import StoreReader
 from ldp_aggregator.collector.serving.rate_limit import RateLimit
 from ldp_aggregator.collector.serving.traffic import Traffic
 from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.collector.shared_call import SharedCall
-from ldp_aggregator.collector.ttl_cache import TtlCache
+from ldp_aggregator.collector.shared_results import SharedCall, TtlCache
 from ldp_aggregator.stores import Store, StoreError
+from ldp_aggregator.stores.operator_log import DELETED
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
-from ldp_aggregator.stores.tombstone import DELETED
 
 SCHEDULE_TTL_SECONDS = 2.0
 """How long a worker caches the schedules; after this time every worker has seen a change in the store."""

@@ -10,7 +10,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from encoders.sender_address import Network
+from encoders.proxies import Network
 from ldp_aggregator.collector.access_tokens import (
     AccessToken,
     Role,

@@ -24,20 +24,19 @@ from ldp_aggregator.collector.serving.logs import log_event
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot_entries import counter_names, stored_counters
-from ldp_aggregator.stores import MemoryStore, Store, StoreError, StoreFailure, identify_file, open_store
-from ldp_aggregator.stores.failure import CounterError
-from ldp_aggregator.stores.losses import SeenTotals
-from ldp_aggregator.stores.operator_log import local_account, write_log
-from ldp_aggregator.stores.schedule import (
-    Schedule,
-    read_all_schedules,
-    read_schedule,
-    require_no_backup,
-    require_usable,
+from ldp_aggregator.stores import (
+    MemoryStore,
+    Store,
+    StoreError,
+    StoreFailure,
+    identify_file,
+    open_store,
+    schedule,
 )
+from ldp_aggregator.stores.failure import CounterError, SeenTotals
+from ldp_aggregator.stores.operator_log import local_account, read_tombstones, require_living, write_log
 from ldp_aggregator.stores.shards import fix_shards
 from ldp_aggregator.stores.store import TEXTS, changed_plan_error, count_reports
-from ldp_aggregator.stores.tombstone import read_tombstones, require_living
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +66,7 @@ class PublishedSurveys:
     """Identifies the file of a SQLite store at the start: another file is used only after a restart."""
 
     def make_app(self) -> Flask:
-        """Make the application, in a worker.
-
-        Raises StoreError if the store cannot be used, or is another file than at the start. A file that is
-        missing is not created.
-        """
+        """Make the application, in a worker; StoreError if the store cannot be used, or is another file."""
         identify_file(self.settings.store, self.store_file)
         store = open_store(self.settings.store, create=False)
         guarantee = self.guarantee
@@ -143,8 +138,10 @@ def publish_surveys(
 
 
 def _count_reports(store: Store, surveys: Iterable[str]) -> dict[str, int]:
-    schedules, totals = read_all_schedules(store), store.all_totals()
-    corrected = {each: schedules.get(each, Schedule()).correct(totals.get(each, {})) for each in surveys}
+    schedules, totals = schedule.read_all_schedules(store), store.all_totals()
+    corrected = {
+        each: schedules.get(each, schedule.Schedule()).correct(totals.get(each, {})) for each in surveys
+    }
     return {survey: count_reports(each) for survey, each in corrected.items()}
 
 
@@ -189,10 +186,10 @@ def _leave_out_deleted(
 def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
     stored, texts = store.plans(), store.notes(TEXTS)
     for survey in stored:
-        require_no_backup(survey, read_schedule(store, survey))
+        schedule.require_no_backup(survey, schedule.read_schedule(store, survey))
     for plan in plans:
         if is_changed := stored.get(plan.id, plan.json) != plan.json:
-            require_usable(store, plan.id)
+            schedule.require_usable(store, plan.id)
             totals, tokens = store.totals(plan.id), count_tokens(store, plan.id)
             if totals or tokens:
                 raise changed_plan_error(plan.id, totals, tokens)

@@ -97,11 +97,7 @@ def _pooled_variance(variances: FloatArray, noise: FloatArray, prior: FloatArray
 
 
 def _variance_ratios(ratios: FloatArray, noise: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the ratios of class variances to the pooled variance; at least the standard error of a ratio.
-
-    Only the differences between classes are taken from the shrunk ratios, not their centre: it is biased
-    downwards, because small variances have small standard errors.
-    """
+    """Return the ratios of class variances to the pooled variance; at least the standard error of a ratio."""
     shrunk, variance = shrink(ratios, noise, np.ones(len(ratios)))
     shrunk += 1 - (shrunk * prior).sum(axis=1, keepdims=True)
     return np.maximum(shrunk, np.sqrt(variance))

@@ -23,8 +23,7 @@ from ldp_aggregator.estimation.estimators import EstimationError
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, estimate_shares
-from ldp_aggregator.estimation.tables.pooled_moments import PooledMoments
-from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
+from ldp_aggregator.estimation.tables.soft_moments import PooledMoments, SoftMoments
 from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 CONTRADICTION_LEVEL = 1e-3

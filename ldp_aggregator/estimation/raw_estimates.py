@@ -22,7 +22,7 @@ from ldp_aggregator.estimation.discrete.frequencies import (
 from ldp_aggregator.estimation.numeric.moments import Moments, Population, estimate_moments
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
-from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.estimation.tables.soft_moments import SiloTables
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot, Total
 
 _ITERATIONS = 2

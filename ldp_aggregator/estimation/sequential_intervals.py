@@ -39,11 +39,7 @@ _BEST_TIME = _LOG + math.log(_LOG) + 1
 
 
 def sequential_z(progress: float, error: float = SIMULTANEOUS_ERROR) -> float:
-    """Return the half-width, in standard errors, of an interval that is valid at all looks.
-
-    `progress` is the number of reports divided by the planned number, above 0. The probability that any of
-    the looks misses is at most `error`.
-    """
+    """Return the half-width, in standard errors, that is valid at all looks; `progress` is n / planned n."""
     time = progress * _BEST_TIME
     return math.sqrt((1 + 1 / time) * (-2 * math.log(error) + math.log1p(time)))
 

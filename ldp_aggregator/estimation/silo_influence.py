@@ -15,7 +15,7 @@ from ldp_aggregator.codec import HIDDEN, InfiniteNumber, require
 from ldp_aggregator.estimation.pooling import find_contradictions
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, weigh_tables
-from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.estimation.tables.soft_moments import SiloTables
 from ldp_aggregator.snapshot import SiloSnapshot
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
+from ldp_aggregator.estimation import intervals
 from ldp_aggregator.estimation.discrete.frequencies import (
     CombinedFrequencies,
     Frequencies,
@@ -25,11 +26,6 @@ from ldp_aggregator.estimation.discrete.frequencies import (
     project_simplex,
 )
 from ldp_aggregator.estimation.independence import Independence, assess_independence
-from ldp_aggregator.estimation.intervals import (
-    IntervalEstimate,
-    estimate_conditional_intervals,
-    estimate_joint_intervals,
-)
 from ldp_aggregator.estimation.odds_ratios import Comparison, compare_two_classes, estimate_class_correlation
 
 MAX_FEATURES = 3
@@ -49,11 +45,11 @@ class TableResult:
     """One value of each of these."""
     mechanism: str
     n: int
-    cells: IntervalEstimate
+    cells: intervals.IntervalEstimate
     """P(row, column), raw."""
-    row_shares: IntervalEstimate
+    row_shares: intervals.IntervalEstimate
     """P(column | row), raw."""
-    column_shares: IntervalEstimate
+    column_shares: intervals.IntervalEstimate
     """P(row | column), raw."""
     independence: Independence | None
     """None without reports, and for early looks."""
@@ -78,9 +74,9 @@ class TableResult:
             columns=tuple(product(*texts)),
             mechanism=frequencies.mechanism,
             n=frequencies.n,
-            cells=estimate_joint_intervals(frequencies, count),
-            row_shares=estimate_conditional_intervals(turned, len(first.texts)).transpose(),
-            column_shares=estimate_conditional_intervals(frequencies, count),
+            cells=intervals.estimate_joint_intervals(frequencies, count),
+            row_shares=intervals.estimate_conditional_intervals(turned, len(first.texts)).transpose(),
+            column_shares=intervals.estimate_conditional_intervals(frequencies, count),
             independence=assess_independence(frequencies.raw.reshape(shape), frequencies.covariance)
             if frequencies.n
             else None,

@@ -152,10 +152,7 @@ def place_columns(features: Sequence[Feature], codes: IntArray) -> list[IntArray
 
 @cache
 def find_class_basis(k: int) -> FloatArray:
-    """Return the class scores, which add up to zero, of each of the k - 1 scores of the loss, (k - 1, k).
-
-    For more than two classes it is an orthonormal basis, by Helmert.
-    """
+    """Return the class scores, adding up to zero, of the k - 1 scores of the loss, (k - 1, k), by Helmert."""
     if k == 2:
         return np.array([[-0.5, 0.5]])
     rows = np.zeros((k - 1, k))

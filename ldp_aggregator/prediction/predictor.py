@@ -18,8 +18,12 @@ from ldp_aggregator.estimation import NaiveBayesParameters
 from ldp_aggregator.prediction.decision_tree import DecisionTree
 from ldp_aggregator.prediction.linear_model import LinearModel
 from ldp_aggregator.prediction.scoring import LogProbabilities, reorder_labels
-from ldp_aggregator.rows.encode_table import encode_table, encode_values
-from ldp_aggregator.rows.spellings import blank_missing_codes, read_boolean_columns
+from ldp_aggregator.rows.encode_table import (
+    blank_missing_codes,
+    encode_table,
+    encode_values,
+    read_boolean_columns,
+)
 
 Classifier = NaiveBayesParameters | LinearModel | DecisionTree
 """What a model file stores of a classifier."""
@@ -64,10 +68,7 @@ class Predictor:
         return encode_table(self.plan, columns)
 
     def compute_scores(self, codes: IntArray, unknown: BoolArray | None = None) -> FloatArray:
-        """Return log P(label | row) up to a constant of the row, (m, k), labels sorted.
-
-        Naive Bayes leaves `unknown` values, (m, n), out of the score of their row.
-        """
+        """Return log P(label | row) up to a constant, (m, k); Naive Bayes leaves `unknown`, (m, n), out."""
         if isinstance(self.model, LogProbabilities):
             return self.model.compute_scores(codes, unknown=unknown)
         return self.model.compute_scores(codes)[:, self.order]

@@ -19,8 +19,8 @@ class DiscreteLikelihood:
     """log P(value | label). Shape (A, k)."""
 
     def add_to(self, scores: FloatArray, codes: IntArray) -> None:
-        """Add log P(value | label) to the scores (m, k) of rows with the given codes (m,)."""
-        scores += self.log_table.take(codes, axis=0)
+        """Add log P(value | label) to the scores (k, m) of rows with the given codes (m,)."""
+        scores += self.log_table.T.take(codes, axis=1)
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class GaussianLikelihood:
         return cls(gaussian.mean, 1 / gaussian.variance, log_peak, log_missing)
 
     def add_to(self, scores: FloatArray, codes: IntArray) -> None:
-        """Add the log-density of x, or log P(missing | label), to the scores (m, k) of m rows."""
-        deviations = ((codes - GRID) / GRID)[:, None] - self.mean
-        log_likelihoods = self.log_peak - 0.5 * self.precision * deviations**2
+        """Add the log-density of x, or log P(missing | label), to the scores (k, m) of m rows."""
+        deviations = (codes - GRID) / GRID - self.mean[:, None]
+        log_likelihoods = self.log_peak[:, None] - 0.5 * self.precision[:, None] * deviations**2
         if self.log_missing is not None:
-            log_likelihoods[codes > 2 * GRID] = self.log_missing
+            log_likelihoods[:, codes > 2 * GRID] = self.log_missing[:, None]
         scores += log_likelihoods
 
 
@@ -88,17 +88,18 @@ class LogProbabilities:
         all. Values that are `unknown` are left out of the score of their row. The scores, (m, k), equal log
         P(label | row) up to a constant of the row.
         """
-        scores = np.repeat(self.prior[None, :], len(codes) if rows is None else len(rows), axis=0)
+        # labels come first, because numpy's loops are fast if the last axis is long
+        scores = np.repeat(self.prior[:, None], len(codes) if rows is None else len(rows), axis=1)
         for index, (column, likelihood) in enumerate(zip(codes.T, self.likelihoods, strict=True)):
             feature_codes = column if rows is None else column[rows]
             if unknown is None or not unknown[:, index].any():
                 likelihood.add_to(scores, feature_codes)
                 continue
             known = ~unknown[:, index]
-            known_scores = scores[known]
+            known_scores = scores[:, known]
             likelihood.add_to(known_scores, feature_codes[known])
-            scores[known] = known_scores
-        return scores
+            scores[:, known] = known_scores
+        return np.ascontiguousarray(scores.T)
 
 
 def normalise_log_scores(scores: FloatArray) -> FloatArray:

@@ -6,7 +6,6 @@ is not exactly in the form that devices of this plan send is read report by repo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -19,10 +18,7 @@ from encoders.report import ID_BYTES, Report, split
 from encoders.survey.compiled_plan import AnyPlan, CountedQuestion
 from encoders.survey.randomise import read_report
 from ldp_aggregator.arrays import BoolArray, ByteArray, IntArray
-from ldp_aggregator.reports.record_format import HEADER_BYTES, QUESTION_CODE_BYTES, PlanFormat
-
-_Offsets = dict[int, tuple[list[int], list[int]]]
-"""By question index: the positions of its reports, counted in reports, and their byte offsets."""
+from ldp_aggregator.reports.record_format import PlanFormat, distinct_questions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +59,7 @@ class Rejection(NamedTuple):
 class BatchReader:
     def __init__(self, plan: AnyPlan) -> None:
         self._plan = plan
-        self._formats = PlanFormat(plan).questions
-        self._header = self._formats[0].prefix[:HEADER_BYTES]
-        self._format_by_code = {each.question_code: each for each in self._formats}
+        self._format = PlanFormat(plan)
 
     def read(self, body: bytes) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
         """Read a body of reports, and divide it into valid and rejected ones.
@@ -73,8 +67,7 @@ class BatchReader:
         Returns the reports that a device could have sent, and the rejections by their position in the body.
         Raises ReportError if the body cannot be cut into reports.
         """
-        offsets = self._locate_reports(body)
-        batches = None if offsets is None else self._read_canonical(body, offsets)
+        batches = self._read_canonical(body)
         if batches is None:
             return self._read_individually(split(body))
         rejections: dict[int, Rejection] = {}
@@ -87,37 +80,19 @@ class BatchReader:
                 batches[index] = batch.take(possible)
         return batches, rejections
 
-    def _locate_reports(self, body: bytes) -> _Offsets | None:
-        """Return the offsets of each question's reports; None unless all begin like canonical reports."""
-        offsets: _Offsets = {}
-        formats, header, end = self._format_by_code, self._header, len(body)
-        start = position = 0
-        while start < end:
-            code_start = start + HEADER_BYTES
-            code = int.from_bytes(body[code_start : code_start + QUESTION_CODE_BYTES], "big")
-            question_format = formats.get(code)
-            if question_format is None or not body.startswith(header, start):
-                return None
-            positions, starts = offsets.setdefault(question_format.question.index, ([], []))
-            positions.append(position)
-            starts.append(start)
-            start += question_format.length
-            position += 1
-        return offsets if start == end and offsets else None
-
-    def _read_canonical(
-        self, body: bytes, offsets: Mapping[int, tuple[list[int], list[int]]]
-    ) -> list[QuestionBatch] | None:
+    def _read_canonical(self, body: bytes) -> list[QuestionBatch] | None:
+        """Return the reports of each question; None unless the body consists of canonical reports."""
+        starts, ends, questions = self._format.find_reports(body)
+        if not len(starts) or starts[0] or not np.array_equal(ends, np.append(starts[1:], len(body))):
+            return None
         batches = []
-        for index, (positions, start_list) in offsets.items():
-            question_format, starts = self._formats[index], np.array(start_list)
-            if not question_format.matches_at(body, starts).all():
-                return None
-            records = question_format.extract_records(body, starts)
+        for index in distinct_questions(questions):
+            positions, question_format = np.flatnonzero(questions == index), self._format.questions[index]
+            records = question_format.extract_records(body, starts[positions])
             batches.append(
                 QuestionBatch(
                     question=question_format.question,
-                    positions=np.array(positions),
+                    positions=positions,
                     ids=records[:, :ID_BYTES],
                     payloads=records[:, ID_BYTES:],
                 )

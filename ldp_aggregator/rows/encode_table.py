@@ -1,7 +1,8 @@
-"""Codes columns and whole tables, with the same result as the device's coding of each row."""
+"""Codes columns and whole tables, in any spelling, as the device codes each row."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, map_collecting_errors
+from encoders.survey import row_cells
 from encoders.survey.features import (
     GRID,
     BinnedFeature,
@@ -23,7 +25,7 @@ from encoders.survey.plan import Plan
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.validation_round import Validation, find_score_row
-from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 
 _Read = TypeVar("_Read")
 
@@ -180,3 +182,80 @@ def _is_hashable(value: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def drop_missing_codes(
+    features: Sequence[Feature], columns: Mapping[str, Any]
+) -> tuple[dict[str, Any], IntArray]:
+    """Return columns without codes, and the indices of the rows to keep; raise RowError if there are none.
+
+    The columns keep all rows, so that later errors number them as the file does. A code that drops its row is
+    replaced by a value of the feature.
+    """
+    filled, names = dict(columns), []
+    dropped = np.zeros(len(next(iter(columns.values()), ())), dtype=bool)
+    for feature, cells, coded in _find_codes(features, columns):
+        value = None
+        if feature.missing == "error":
+            value, dropped = choose_value(feature), dropped | coded
+            names.append(feature.name)
+        filled[feature.name] = _fill(cells, coded, value)
+    if names and dropped.all():
+        raise RowError(", ".join(names), row_cells.ALL_DROPPED)
+    return filled, np.flatnonzero(~dropped)
+
+
+def blank_missing_codes(features: Sequence[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
+    found = _find_codes(features, columns)
+    return {**columns, **{feature.name: _fill(cells, coded, None) for feature, cells, coded in found}}
+
+
+def _find_codes(
+    features: Sequence[Feature], columns: Mapping[str, Any]
+) -> Iterator[tuple[Feature, list[Any], BoolArray]]:
+    for each in features:
+        if each.missing_codes and each.name in columns:
+            column = columns[each.name]
+            cells = column.tolist() if hasattr(column, "tolist") else list(column)
+            coded = np.array([row_cells.is_missing_code(each, cell) for cell in cells], dtype=bool)
+            if coded.any():
+                yield each, cells, coded
+
+
+def _fill(cells: list[Any], coded: BoolArray, value: object) -> list[Any]:
+    return [value if is_code else cell for cell, is_code in zip(cells, coded.tolist(), strict=True)]
+
+
+def choose_value(feature: Feature) -> object:
+    if isinstance(feature, CategoricalFeature):
+        return [] if isinstance(feature, Choices) else feature.values[0]
+    return feature.bounds[0]
+
+
+def describe_rows(features: Sequence[Feature], columns: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many cells of a CSV file are clipped, and how many rows dropped; see `describe_outside`."""
+    for each in features:
+        if not isinstance(each, CategoricalFeature) and each.name in columns:
+            numbers = np.array(columns[each.name], dtype=np.float64)
+            beyond = numbers[(numbers < each.bounds[0]) | (numbers > each.bounds[1])]
+            outside = Counter(beyond[~np.isin(beyond, each.missing_codes)].tolist())
+            if outside:
+                yield row_cells.describe_outside(each, outside, len(numbers))
+    rows, kept = len(next(iter(columns.values()), ())), len(drop_missing_codes(features, columns)[1])
+    if kept < rows:
+        yield row_cells.describe_dropped(rows - kept, rows)
+
+
+def read_boolean_columns(features: Iterable[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
+    replaced = dict(columns)
+    for feature in features:
+        if (
+            isinstance(feature, CategoricalFeature)
+            and not isinstance(feature, Choices)
+            and feature.name in columns
+            and row_cells.has_booleans(feature.values)
+        ):
+            column = columns[feature.name]
+            cells = column.tolist() if hasattr(column, "tolist") else column
+            replaced[feature.name] = [row_cells.read_boolean(cell, feature.values) for cell in cells]
+    return replaced

@@ -5,21 +5,27 @@ A DataFrame can be one of pandas or polars, or a table of pyarrow; none of them 
 
 from __future__ import annotations
 
+import csv
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from io import StringIO
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.errors import RowError, combine_errors, map_collecting_errors
+from encoders.errors import LdpError, RowError, combine_errors, map_collecting_errors
+from encoders.file_kind import describe_other
+from encoders.rows_csv import check_widths, read_header, read_record
+from encoders.survey import Feature
 from encoders.survey.parse_value import is_missing, parse_number
-from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.rows.encode_table import map_rows
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.rows.encode_table import map_rows, read_boolean_columns
 
 _ROW_NUMBER = re.compile(r"row (\d+): ")
 """How an error of a column begins; rows are counted from 1."""
@@ -152,12 +158,6 @@ def read_labels(y: Any) -> NDArray[Any]:
     return labels
 
 
-def take_rows(rows: Columns | NDArray[Any], indices: IntArray) -> Columns | NDArray[Any]:
-    if isinstance(rows, np.ndarray):
-        return rows[indices]
-    return {name: column[indices] for name, column in rows.items()}
-
-
 def to_array(rows: Any) -> Any:
     if hasattr(rows, "iloc") and getattr(rows, "ndim", 0) == 2:
         cells = [list(read_cells(rows.iloc[:, index])) for index in range(rows.shape[1])]
@@ -174,3 +174,76 @@ def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
             return numbers
     doubles = map_rows(partial(parse_number, name=name), column, name)
     return np.array([math.nan if number is None else number for number in doubles])
+
+
+class TableError(LdpError):
+    """A CSV file that is not a valid table; the message names the row, never its content."""
+
+
+def read_typed_columns(
+    path: str | os.PathLike[str], features: Iterable[Feature], *, multiline: bool = False
+) -> dict[str, Sequence[object]]:
+    """Read a CSV file with a header line in its order; cells become what `features` expect, else stay texts.
+
+    True, 1 and such become true if a feature has booleans. `multiline` allows line breaks in quoted cells.
+    Raises TableError as :func:`read_text_columns`, and RowError for cells that should be numbers, with the
+    row, counted from 1; `problems` contains one error for each such feature.
+    """
+    return parse_typed_columns(read_text_columns(path, multiline=multiline), features)
+
+
+def parse_typed_columns(
+    texts: Mapping[str, Sequence[str]], features: Iterable[Feature]
+) -> dict[str, Sequence[object]]:
+    columns: dict[str, Sequence[object]] = dict(texts)
+    known = [feature for feature in features if feature.name in columns]
+    parsed = map_collecting_errors(
+        lambda feature: list(map_rows(feature.from_text, texts[feature.name], feature.name)), known
+    )
+    columns |= {feature.name: column for feature, column in zip(known, parsed, strict=True)}
+    return read_boolean_columns(known, columns)
+
+
+def read_text_columns(path: str | os.PathLike[str], *, multiline: bool = False) -> dict[str, list[str]]:
+    """Read a CSV file with a header line as columns of text, in the file's order; blank lines are skipped.
+
+    Raises TableError if the file cannot be read, has no header, names a column twice, has a row of another
+    length than the header, or seems to have another separator than commas. Without `multiline`, also if a
+    quoted cell continues on the next line.
+    """
+    return parse_text_columns(read_table_file(path), path, multiline=multiline)
+
+
+def read_table_file(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def parse_text_columns(
+    data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
+) -> dict[str, list[str]]:
+    header, rows = read_records(data, path, multiline=multiline)
+    for column, name in enumerate(header, 1):
+        if (first := header.index(name) + 1) < column:  # a file without a header has cells here
+            raise TableError(f"{path}: columns {first} and {column} have the same name: rename one")
+    return {name: [row[index] for row in rows] for index, name in enumerate(header)}
+
+
+def read_records(
+    data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
+) -> tuple[list[str], list[list[str]]]:
+    if other := describe_other(data, "csv", "empty", "text"):
+        raise TableError(f"{path}: is not a CSV file{other}")
+    try:
+        reader = csv.reader(StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
+        header = read_header(reader, multiline=multiline)
+        rows = list(filter(None, iter(partial(read_record, reader, multiline=multiline), None)))
+        check_widths(rows, len(header))
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path}: is not a CSV file in UTF-8: save it as one") from error
+    except csv.Error as error:
+        raise TableError(f"{path}: {error}") from error
+    return header, rows

@@ -21,8 +21,7 @@ from ldp_aggregator.estimation.figures import (
 )
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
-from ldp_aggregator.series.change_test import assess_levels, assess_shares
-from ldp_aggregator.series.course import Course
+from ldp_aggregator.series.course import Course, assess_levels, assess_shares
 from ldp_aggregator.snapshot import ALL_WAVES, Snapshot, Total
 
 POOLED, OWN = TABLES = ("pooled", "own")

@@ -9,13 +9,7 @@ from decimal import ROUND_CEILING, Decimal
 from types import SimpleNamespace
 from typing import Self
 
-from ldp_aggregator.privacy_statement import (
-    ADD_REMOVE,
-    CuratorPrivacy,
-    PrivacyStatement,
-    RelayPrivacy,
-    SiloPrivacy,
-)
+from ldp_aggregator import privacy_statement
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import (
@@ -26,6 +20,7 @@ from ldp_aggregator.wording.values import (
     ShareAtMost,
     factor_at_most,
     format_amount,
+    localise,
 )
 
 _MAX_FACTOR = Decimal("1e300")
@@ -48,23 +43,26 @@ def update_beliefs(odds_factor: float) -> SimpleNamespace:
 def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
     factor = math.exp(float(epsilon))
     return SimpleNamespace(
-        epsilon=epsilon, factor=FactorAtMost(factor), beliefs=update_beliefs(factor), simulated=simulated
+        epsilon=localise(epsilon),
+        factor=FactorAtMost(factor),
+        beliefs=update_beliefs(factor),
+        simulated=simulated,
     )
 
 
-def _describe_messages(silos: Sequence[SiloPrivacy]) -> SimpleNamespace:
+def _describe_messages(silos: Sequence[privacy_statement.SiloPrivacy]) -> SimpleNamespace:
     rows = max(each.rows_per_person for each in silos)
     return SimpleNamespace(
-        epsilon=silos[0].epsilon,
+        epsilon=localise(silos[0].epsilon),
         several=len(silos) > 1,
-        epsilons=Names(f"{each.epsilon} ({each.survey})" for each in silos),
+        epsilons=Names(f"{localise(each.epsilon)} ({each.survey})" for each in silos),
         factor=FactorAtMost(math.exp(max(float(each.epsilon) for each in silos))),
         one_row=rows == 1,
         rows_per_person=rows,
     )
 
 
-def _describe_relay(relay: RelayPrivacy) -> SimpleNamespace:
+def _describe_relay(relay: privacy_statement.RelayPrivacy) -> SimpleNamespace:
     return SimpleNamespace(
         epsilon=Number(relay.epsilon),
         delta=f"{relay.delta:.1g}",
@@ -94,7 +92,7 @@ class PrivacyFacts:
     shuffled: SimpleNamespace | None = None
 
     @classmethod
-    def of(cls, statement: PrivacyStatement) -> Self:
+    def of(cls, statement: privacy_statement.PrivacyStatement) -> Self:
         people, relay, audit = statement.people, statement.relay, statement.audit
         answers = [float(each.epsilon) for each in people.questions] if people and people.asks_all else []
         shuffled = statement.only_if_shuffled
@@ -114,7 +112,7 @@ class PrivacyFacts:
         )
 
 
-def find_privacy(statement: PrivacyStatement) -> list[Statement]:
+def find_privacy(statement: privacy_statement.PrivacyStatement) -> list[Statement]:
     return TEXTS.section("privacy", PrivacyFacts.of(statement))
 
 
@@ -129,10 +127,10 @@ def find_audit(passed: bool, trials: int) -> Statement:
 
 
 def format_epsilon(epsilon: Decimal) -> str:
-    return f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}"
+    return localise(f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}")
 
 
-def describe_promise(privacy: CuratorPrivacy) -> SimpleNamespace:
+def describe_promise(privacy: privacy_statement.CuratorPrivacy) -> SimpleNamespace:
     # an exact number, since doubles end at e^709
     factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()
     return SimpleNamespace(
@@ -140,11 +138,11 @@ def describe_promise(privacy: CuratorPrivacy) -> SimpleNamespace:
         delta=format_amount(privacy.delta),
         adjacency=privacy.adjacency,
         # whether neighbours differ by the presence of one person
-        add_remove=privacy.adjacency == ADD_REMOVE,
+        add_remove=privacy.adjacency == privacy_statement.ADD_REMOVE,
         factor=factor_at_most(factor),
         beliefs=update_beliefs(float(min(factor, _MAX_FACTOR))),
     )
 
 
-def find_promise(privacy: CuratorPrivacy) -> list[Statement]:
+def find_promise(privacy: privacy_statement.CuratorPrivacy) -> list[Statement]:
     return TEXTS.section("curator", describe_promise(privacy))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ldp_aggregator.stores.losses import SeenTotals
+from ldp_aggregator.stores.failure import SeenTotals
 from ldp_aggregator.stores.sqlite import SQLiteStore
 from ldp_aggregator.stores.sqlite_file import create_tables
 from ldp_aggregator.stores.store import StorePolicy

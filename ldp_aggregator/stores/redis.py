@@ -12,42 +12,23 @@ from dataclasses import replace
 from typing import Any
 
 from ldp_aggregator.arrays import ByteArray
-from ldp_aggregator.stores.failure import StoreError, StoreFailure, require_whole
-from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers
-from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
+from ldp_aggregator.stores import failure, redis_settings, store
+from ldp_aggregator.stores.operator_log import DELETED, deleted_survey_error
 from ldp_aggregator.stores.redis_errors import FAILURES
-from ldp_aggregator.stores.redis_scripts import (
+from ldp_aggregator.stores.redis_servers import (
     NUMBERS_SCRIPT,
     RECORD_SCRIPT,
+    TIMEOUT_SECONDS,
+    RedisServers,
     counter_keys,
     hash_plan,
     marker_key,
+    node_name,
     note_key,
     number_field,
     script_arguments,
     unpack_total,
 )
-from ldp_aggregator.stores.redis_servers import TIMEOUT_SECONDS, RedisServers, node_name
-from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, require_password
-from ldp_aggregator.stores.store import (
-    REPORTS_PER_READ,
-    SURVEY_KINDS,
-    TEXTS,
-    Batch,
-    IdsAndMarks,
-    MarksById,
-    StorePolicy,
-    Total,
-    arrays_from_entries,
-    byte_rows,
-    changed_plan_error,
-    count_reports,
-    mark_plan,
-    token_namespace,
-    unknown_survey_error,
-    unmark_plan,
-)
-from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
 _LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
 """How long one publication of a survey may take, and how long the next one waits for it, in seconds."""
@@ -68,14 +49,14 @@ class RedisStore:
     """
 
     def __init__(self, url: str) -> None:
-        url, rewrite_seconds = split_rewrite_seconds(url)
+        url, rewrite_seconds = redis_settings.split_rewrite_seconds(url)
         self._url = url
         self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # a plan's hash, and the counters
-        self.seen = SeenTotals()
+        self.seen = failure.SeenTotals()
         self._servers = RedisServers(url)
         self._redis, self._is_cluster = self._servers.client, self._servers.is_cluster
-        self._check = DurabilityCheck(self._servers)
-        self._rewriter = AofRewriter(self._servers, rewrite_seconds)
+        self._check = redis_settings.DurabilityCheck(self._servers)
+        self._rewriter = redis_settings.AofRewriter(self._servers, rewrite_seconds)
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
@@ -88,11 +69,11 @@ class RedisStore:
             elif stored or survey in self._surveys_with_data([survey]):
                 marks = self._read_marks([(survey, key) for key in keys])
                 if not stored and {*marks.values()} - {b"", hash_plan(plan)}:
-                    raise changed_plan_error(survey, self.totals(survey))
+                    raise store.changed_plan_error(survey, self.totals(survey))
                 # a table that lacks its mark has lost its numbers; support counters have no reports
                 keys = {key for (_, key), mark in marks.items() if mark or key.endswith("+}:published")}
             self._mark(survey, keys, plan)
-            self._redis.hset(_PLANS_KEY, survey, mark_plan(plan, counters))  # last: all marks are there
+            self._redis.hset(_PLANS_KEY, survey, store.mark_plan(plan, counters))  # last: all marks are there
 
     def _prepare_replacement(self, survey: str, plan: bytes) -> None:
         """Replace the marks of a plan without reports by those of none: from then on the totals are final.
@@ -108,8 +89,8 @@ class RedisStore:
             if totals != {}:
                 self._mark(survey, keys, plan)
         if totals:
-            raise changed_plan_error(survey, totals)
-        self._redis.hdel(note_key(TEXTS), survey)
+            raise store.changed_plan_error(survey, totals)
+        self._redis.hdel(note_key(store.TEXTS), survey)
 
     def _find_marker_keys(self, survey: str) -> set[str]:
         if not self._is_cluster:
@@ -124,7 +105,7 @@ class RedisStore:
 
     def plans(self, survey: str | None = None) -> dict[str, bytes]:
         stored = self._read_hash(_PLANS_KEY, survey)
-        return {name: unmark_plan(plan) for name, plan in stored.items()}
+        return {name: store.unmark_plan(plan) for name, plan in stored.items()}
 
     def _read_hash(self, key: str, field: str | None) -> dict[str, bytes]:
         with self._servers.errors():
@@ -137,13 +118,15 @@ class RedisStore:
             fields = self._redis.hscan_iter("ldp:published", "*:*", count=1000)
             found = [*(key[5:] for key in keys), *(field for field, _ in fields)]
         names = {name.partition(b":")[0].decode().partition(".")[0] for name in found}
-        noted = {survey for kind in SURVEY_KINDS for survey in self.notes(kind)}
+        noted = {survey for kind in store.SURVEY_KINDS for survey in self.notes(kind)}
         plans = self.plans().keys()
         return self._surveys_with_data(names - plans) | (noted - plans)
 
     def _surveys_with_data(self, surveys: Collection[str]) -> set[str]:
-        named = [(each, name) for each in surveys for name in (each, token_namespace(each))]
-        return {each for each, name in named if count_reports(self.totals(name)) or self.find_losses(name)}
+        named = [(each, name) for each in surveys for name in (each, store.token_namespace(each))]
+        return {
+            each for each, name in named if store.count_reports(self.totals(name)) or self.find_losses(name)
+        }
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         self._required[survey] = hash_plan(plan), counters
@@ -152,8 +135,8 @@ class RedisStore:
         return self._read_hash(note_key(kind), name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
-        if kind in SURVEY_KINDS and not self.plans(name):
-            raise unknown_survey_error(name, self.plans())
+        if kind in store.SURVEY_KINDS and not self.plans(name):
+            raise store.unknown_survey_error(name, self.plans())
         with self._servers.errors():
             (self._redis.hsetnx if once else self._redis.hset)(note_key(kind), name, note)
 
@@ -169,12 +152,12 @@ class RedisStore:
                     self._redis.unlink(key)  # DEL would block Redis while it frees millions of ids
             for field, _ in self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000):
                 self._redis.hdel("ldp:published", field)
-            for kind in SURVEY_KINDS:
+            for kind in store.SURVEY_KINDS:
                 self._redis.hdel(note_key(kind), survey)
             self._redis.delete(f"ldp:rejections:{survey}")
         self._rewriter.request()
 
-    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
+    def record(self, batches: Sequence[store.Batch]) -> list[store.MarksById]:
         """Record batches with a script each, and read the settings, in one round trip per server."""
         with self._servers.errors():
             # EVAL, not EVALSHA: a restarted server lacks the script, and the other batches would fail
@@ -193,7 +176,7 @@ class RedisStore:
             self._rewriter.request()
         return [self._read_answer(*each) for each in zip(batches, answers[: len(batches)], strict=True)]
 
-    def _read_answer(self, batch: Batch, answer: Sequence[Any]) -> MarksById:
+    def _read_answer(self, batch: store.Batch, answer: Sequence[Any]) -> store.MarksById:
         if len(answer) == 1:
             self.seen.see(batch.survey, batch.counter, answer[0])
             return {}
@@ -207,8 +190,8 @@ class RedisStore:
         with self._servers.errors():
             return node_name(self._servers.node_of_key(counter_keys(survey, counter)[0]))
 
-    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        wanted = {counter: byte_rows(each) for counter, each in ids.items()}
+    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, store.MarksById]:
+        wanted = {counter: store.byte_rows(each) for counter, each in ids.items()}
         with self._servers.errors():
             pipeline = self._servers.pipeline()
             for counter, each in wanted.items():
@@ -219,14 +202,14 @@ class RedisStore:
             for (counter, each), marks in zip(wanted.items(), answers, strict=True)
         }
 
-    def totals(self, survey: str) -> dict[str, Total]:
+    def totals(self, survey: str) -> dict[str, store.Total]:
         return self._scan_totals(survey).get(survey, {})
 
-    def all_totals(self) -> dict[str, dict[str, Total]]:
+    def all_totals(self) -> dict[str, dict[str, store.Total]]:
         return self._scan_totals("*")
 
-    def _scan_totals(self, surveys: str) -> dict[str, dict[str, Total]]:
-        totals: dict[str, dict[str, Total]] = {}
+    def _scan_totals(self, surveys: str) -> dict[str, dict[str, store.Total]]:
+        totals: dict[str, dict[str, store.Total]] = {}
         with self._servers.errors():
             names = sorted(self._servers.scan(counter_keys(surveys, "*")[1]))
             pipeline = self._servers.pipeline()
@@ -250,7 +233,7 @@ class RedisStore:
 
     def find_losses(
         self, survey: str, counters: Collection[str] = (), thorough: bool = True, durable: bool = False
-    ) -> dict[str, Loss]:
+    ) -> dict[str, failure.Loss]:
         """Compare the numbers of each counter, read in one atomic step; see :meth:`Store.find_losses`.
 
         If it is `thorough`, these are all counters that have a key or a number. If all numbers are known to
@@ -267,22 +250,22 @@ class RedisStore:
             numbers = pipeline.execute()
         losses = {}
         for counter, (ids, n, published, is_marked), least in zip(names, numbers, seen, strict=True):
-            losses[counter] = compare_numbers(ids, n, published, least)
+            losses[counter] = failure.compare_numbers(ids, n, published, least)
             # tokens (".") and support counters ("+"), which have no reports, need no mark
             if counter in counters and not (is_marked or "." in survey or counter.endswith("+")):
                 losses[counter] = replace(losses[counter], counters=1)
             if durable:
                 self.seen.see(survey, counter, n)
-        return {counter: loss for counter, loss in losses.items() if loss != NO_LOSS}
+        return {counter: loss for counter, loss in losses.items() if loss != failure.NO_LOSS}
 
-    def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
+    def report_ids(self, survey: str, counter: str) -> Iterator[store.IdsAndMarks]:
         """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
         key, cursor = counter_keys(survey, counter)[0], None
         while cursor != 0:
             with self._servers.errors():
-                cursor, entries = self._redis.hscan(key, cursor or 0, count=REPORTS_PER_READ)
+                cursor, entries = self._redis.hscan(key, cursor or 0, count=store.REPORTS_PER_READ)
             if entries:
-                yield arrays_from_entries(entries)
+                yield store.arrays_from_entries(entries)
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         key = f"ldp:rejections:{survey}"
@@ -311,29 +294,34 @@ class RedisStore:
             marks = self._read_marks(keys)
             missing = {survey for (survey, _), mark in marks.items() if mark != required[survey][0]}
             whole = {k: counters for k, (_, counters) in required.items() if k not in missing}
-            require_whole({k: self.find_losses(k, each, False, True) for k, each in whole.items()}, missing)
+            failure.require_whole(
+                {k: self.find_losses(k, each, False, True) for k, each in whole.items()}, missing
+            )
 
     def space(self) -> dict[str, int]:
-        with suppress(StoreError), self._servers.errors():
+        with suppress(failure.StoreError), self._servers.errors():
             found = [self._redis.info("memory", **node) for node in self._servers.primaries()]
             sizes = [(one["used_memory"], one["maxmemory"] or one["total_system_memory"]) for one in found]
             used, most = max(sizes, key=lambda size: size[0] / size[1])
             return {"memory_used": used, "memory_max": most}
         return {}
 
-    def check_durability(self, policy: StorePolicy) -> str:
-        require_password(self._url, policy)
+    def check_durability(self, policy: store.StorePolicy) -> str:
+        redis_settings.require_password(self._url, policy)
         self._check.policy = policy
         try:
-            guarantee = describe_guarantee(policy, self._check.check_servers())
-        except StoreError as error:
-            is_unreachable = error.reason in (StoreFailure.TIMEOUT, StoreFailure.CONNECTION_FAILED)
+            guarantee = redis_settings.describe_guarantee(policy, self._check.check_servers())
+        except failure.StoreError as error:
+            is_unreachable = error.reason in (
+                failure.StoreFailure.TIMEOUT,
+                failure.StoreFailure.CONNECTION_FAILED,
+            )
             if is_unreachable and policy.durability != "unchecked":
                 self._rewriter.start()  # a worker goes on with the other servers
             if not is_unreachable or not self._url.startswith("rediss:"):
                 raise
             message = f"{error}; does this Redis speak TLS? If not, write redis://"
-            raise StoreError(message, error.reason) from error
+            raise failure.StoreError(message, error.reason) from error
         if policy.durability != "unchecked":
             self._rewriter.start()
         return guarantee + self._check.describe_evictions()

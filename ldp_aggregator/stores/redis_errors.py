@@ -10,8 +10,8 @@ from ldp_aggregator.stores.failure import (
     MissingSurveyError,
     StoreError,
     StoreFailure,
+    compare_numbers,
 )
-from ldp_aggregator.stores.losses import compare_numbers
 
 _OLD_SCRIPT_ERROR = "The user executing the script can't run this command"
 """What Redis before version 7.2 says if a script may not run a command, without the command's name."""

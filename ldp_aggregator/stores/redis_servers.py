@@ -1,4 +1,4 @@
-"""The connections to the Redis servers of a store: one server, or the primaries of a cluster.
+"""The connections to the Redis servers of a store, one or those of a cluster, with its scripts and keys.
 
 redis-py's client of a cluster repeats each command of a failed pipeline, so that a server that hangs would
 delay all the others. Here a command is sent once, and its server has TIMEOUT_SECONDS to respond.
@@ -6,24 +6,22 @@ delay all the others. Here a command is sent once, and its server has TIMEOUT_SE
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import redis
 from redis.backoff import NoBackoff
 from redis.commands.core import CoreCommands
 from redis.retry import Retry
 
 from ldp_aggregator.background_task import BackgroundTask
+from ldp_aggregator.stores import redis_errors
 from ldp_aggregator.stores.failure import CounterError, StoreError
-from ldp_aggregator.stores.redis_errors import (
-    FAILURES,
-    classify_failure,
-    explain_permissions,
-    explain_url_error,
-    store_error,
-)
+from ldp_aggregator.stores.store import SURVEY_KINDS, Batch, Total, merge_batches, unmark_plan
 
 TIMEOUT_SECONDS = 5.0
 """Longest wait for a response; redis-py prefers `?socket_timeout=` in the URL."""
@@ -58,10 +56,12 @@ class RedisServers:
                 pool = self.client.connection_pool
                 pool.connection_class(**pool.connection_kwargs)  # checks the options now
         except (ValueError, TypeError) as error:
-            raise StoreError(f"invalid Redis URL: {explain_url_error(url, error)}") from None
-        except FAILURES as error:
-            message = f"the Redis cluster cannot be used: {error}{explain_permissions(str(error))}"
-            raise StoreError(message, classify_failure(error)) from error
+            raise StoreError(f"invalid Redis URL: {redis_errors.explain_url_error(url, error)}") from None
+        except redis_errors.FAILURES as error:
+            message = (
+                f"the Redis cluster cannot be used: {error}{redis_errors.explain_permissions(str(error))}"
+            )
+            raise StoreError(message, redis_errors.classify_failure(error)) from error
 
     def node_of_key(self, key: str) -> Node:
         return {"target_nodes": self.client.get_node_from_key(key)} if self.is_cluster else {}
@@ -105,8 +105,8 @@ class RedisServers:
         """
         try:
             yield
-        except FAILURES as error:
-            found = store_error(error)
+        except redis_errors.FAILURES as error:
+            found = redis_errors.store_error(error)
             if not isinstance(found, CounterError):
                 self._close_idle_connections()
                 self.after_failure()
@@ -129,7 +129,7 @@ class RedisServers:
     def read_map(self) -> None:
         """Read which node has which slot, of a cluster."""
         if self.is_cluster:
-            with suppress(*FAILURES):
+            with suppress(*redis_errors.FAILURES):
                 self.client.nodes_manager.initialize()
 
 
@@ -169,3 +169,53 @@ class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyp
 
 def node_name(node: Node) -> str:
     return getattr(node.get("target_nodes"), "name", "")
+
+
+def _read_script(name: str) -> str:
+    return (files("ldp_aggregator.stores") / "lua" / f"{name}.lua").read_text()
+
+
+RECORD_SCRIPT = _read_script("numbers") + _read_script("record")
+NUMBERS_SCRIPT = _read_script("numbers") + _read_script("read_numbers")
+
+
+def counter_keys(survey: str, counter: str) -> list[str]:
+    return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
+
+
+def marker_key(survey: str, counter: str, is_cluster: bool) -> str:
+    """Return the key of a table that has the hash of the survey's plan while the server has its data.
+
+    It also has the number of reports of each counter. In a cluster each counter needs its own table, because
+    a script sees only keys of one slot.
+    """
+    return f"ldp:{{{survey}:{counter}}}:published" if is_cluster else "ldp:published"
+
+
+def note_key(kind: str) -> str:
+    """Return the key of the notes of a kind, on the server of the schedules: collectors read both at once."""
+    return f"ldp:{kind}" if kind in SURVEY_KINDS else f"ldp:{{ldp:windows}}:{kind}"
+
+
+def number_field(survey: str, counter: str) -> str:
+    return f"{survey}:{counter}"
+
+
+def script_arguments(batch: Batch, plan_hash: bytes, seen: int) -> list[bytes | int | str]:
+    """Return few strings for a batch; any plan fits an empty hash, and `seen` is the least number."""
+    batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
+    entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
+    changed = np.flatnonzero(batch.tally)
+    pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()
+    changes = " ".join(map(str, pairs.tolist()))
+    field = number_field(batch.survey, batch.counter)
+    return [entries, len(batch.tally), changes, batch.survey, plan_hash, field, seen]
+
+
+def hash_plan(plan: bytes | None) -> bytes:
+    return hashlib.sha256(unmark_plan(plan)).hexdigest().encode() if plan else b""
+
+
+def unpack_total(sums: bytes) -> Total:
+    n, *_ = cells = np.frombuffer(sums, ">i8").astype(np.int64)
+    return Total(int(n), cells[1:])

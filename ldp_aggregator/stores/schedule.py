@@ -14,8 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from encoders.errors import LdpError
-from ldp_aggregator.stores.failure import StoreError
-from ldp_aggregator.stores.losses import NO_LOSS, Loss
+from ldp_aggregator.stores.failure import NO_LOSS, Loss, StoreError
 from ldp_aggregator.stores.store import SCHEDULES, Store, Total, count_reports
 
 

@@ -19,47 +19,10 @@ from pathlib import Path
 from encoders.file_kind import describe_other
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
-from ldp_aggregator.stores.failure import StoreError, require_whole
-from ldp_aggregator.stores.losses import Loss, SeenTotals
+from ldp_aggregator.stores import sqlite_counters, sqlite_file, store
+from ldp_aggregator.stores.failure import Loss, SeenTotals, StoreError, require_whole
+from ldp_aggregator.stores.operator_log import DELETED, deleted_survey_error
 from ldp_aggregator.stores.sqlite_buckets import find_ids, read_buckets
-from ldp_aggregator.stores.sqlite_counters import (
-    delete_part,
-    find_counter,
-    find_losses,
-    find_lost_plans,
-    find_missing,
-    note_row,
-    read_by_survey,
-    read_counter_names,
-    read_notes,
-    read_totals,
-    record_batch,
-    write_note,
-)
-from ldp_aggregator.stores.sqlite_file import (
-    FileIdentity,
-    ThreadConnection,
-    classify_failure,
-    connect,
-    create_private,
-    create_tables,
-    identify,
-    is_store,
-    remove_file,
-)
-from ldp_aggregator.stores.store import (
-    DURABLE,
-    REPORTS_PER_READ,
-    Batch,
-    IdsAndMarks,
-    MarksById,
-    StorePolicy,
-    Total,
-    changed_plan_error,
-    mark_plan,
-    unmark_plan,
-)
-from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
 _CHECKPOINT_SECONDS = 15.0
 """How long a report may stay in the write-ahead log before the log is emptied."""
@@ -92,55 +55,57 @@ class SQLiteStore:
         self._read_only = read_only
         self._required: dict[str, bytes] = {}
         self.seen = SeenTotals()
-        self._file: FileIdentity | None = None
+        self._file: sqlite_file.FileIdentity | None = None
         self._thread_local = threading.local()
-        self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
+        self._connections: weakref.WeakSet[sqlite_file.ThreadConnection] = weakref.WeakSet()
         self._checkpoint = BackgroundTask(self._empty_log)
         with ExitStack() as undo, self._errors():
-            if create and not read_only and create_private(path):
-                undo.callback(remove_file, path)  # else a full disk would leave an empty file
+            if create and not read_only and sqlite_file.create_private(path):
+                undo.callback(sqlite_file.remove_file, path)  # else a full disk would leave an empty file
                 undo.callback(self.close)
             with self._connection() as connection:
-                has_tables = is_store(connection)
+                has_tables = sqlite_file.is_store(connection)
             if not (read_only or has_tables):
                 with self._transaction() as connection:
-                    create_tables(connection)
+                    sqlite_file.create_tables(connection)
             undo.pop_all()
         if not read_only:
             self._request_checkpoint()  # a killed process may have left a log
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         with self._transaction() as connection:
-            if tombstone := read_notes(connection, DELETED, survey).get(survey):
+            if tombstone := sqlite_counters.read_notes(connection, DELETED, survey).get(survey):
                 raise deleted_survey_error(survey, tombstone)
             stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
-            document = mark_plan(plan, counters)
-            if stored and unmark_plan(stored[0]) != plan:
-                if totals := read_totals(connection, survey):
-                    raise changed_plan_error(survey, totals)
+            document = store.mark_plan(plan, counters)
+            if stored and store.unmark_plan(stored[0]) != plan:
+                if totals := sqlite_counters.read_totals(connection, survey):
+                    raise store.changed_plan_error(survey, totals)
                 connection.execute("DELETE FROM texts WHERE survey = ?", (survey,))
             if stored != (document,):
                 connection.execute("REPLACE INTO plans VALUES (?, ?)", (survey, document))
 
     def plans(self, survey: str | None = None) -> dict[str, bytes]:
         with self._errors(), self._connection() as connection:
-            stored = read_by_survey(connection, "plans", survey)
-        return {name: unmark_plan(plan) for name, plan in stored.items()}
+            stored = sqlite_counters.read_by_survey(connection, "plans", survey)
+        return {name: store.unmark_plan(plan) for name, plan in stored.items()}
 
     def lost_plans(self) -> set[str]:
         with self._snapshot() as connection:
-            return find_lost_plans(connection)
+            return sqlite_counters.find_lost_plans(connection)
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         self._required[survey] = plan
 
     def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
         with self._errors(), self._connection() as connection:
-            return read_notes(connection, kind, name)
+            return sqlite_counters.read_notes(connection, kind, name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         with self._transaction() as connection:
-            write_note(connection, kind, name, note, "INSERT OR IGNORE" if once else "REPLACE")
+            sqlite_counters.write_note(
+                connection, kind, name, note, "INSERT OR IGNORE" if once else "REPLACE"
+            )
 
     def unpublish(self, survey: str) -> None:
         with self._transaction() as connection:
@@ -151,14 +116,16 @@ class SQLiteStore:
         remains = True
         while remains:
             with self._transaction() as connection:
-                remains = delete_part(connection, survey)
+                remains = sqlite_counters.delete_part(connection, survey)
         self._request_checkpoint()
 
-    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
+    def record(self, batches: Sequence[store.Batch]) -> list[store.MarksById]:
         with self._transaction() as connection:
             surveys = {batch.survey for batch in batches} & self._required.keys()
-            require_whole({}, find_missing(connection, {name: self._required[name] for name in surveys}))
-            counted = [record_batch(connection, batch, self.seen) for batch in batches]
+            require_whole(
+                {}, sqlite_counters.find_missing(connection, {name: self._required[name] for name in surveys})
+            )
+            counted = [sqlite_counters.record_batch(connection, batch, self.seen) for batch in batches]
         for batch, (_, n) in zip(batches, counted, strict=True):
             self.seen.see(batch.survey, batch.counter, n)
         self._request_checkpoint()
@@ -167,34 +134,36 @@ class SQLiteStore:
     def server_of(self, _survey: str, _counter: str) -> str:
         return ""
 
-    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
+    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, store.MarksById]:
         with self._snapshot() as connection:
-            counters = {name: find_counter(connection, survey, name) for name in ids}
+            counters = {name: sqlite_counters.find_counter(connection, survey, name) for name in ids}
             return {
                 name: find_ids(connection, *counter[:2], ids[name]) if counter else {}
                 for name, counter in counters.items()
             }
 
-    def totals(self, survey: str) -> dict[str, Total]:
+    def totals(self, survey: str) -> dict[str, store.Total]:
         with self._errors(), self._connection() as connection:
-            return read_totals(connection, survey)
+            return sqlite_counters.read_totals(connection, survey)
 
     def counters(self, survey: str) -> set[str]:
         with self._snapshot() as connection:
-            return read_counter_names(connection, survey)
+            return sqlite_counters.read_counter_names(connection, survey)
 
-    def all_totals(self) -> dict[str, dict[str, Total]]:
+    def all_totals(self) -> dict[str, dict[str, store.Total]]:
         with self._snapshot() as connection:
             surveys = connection.execute("SELECT DISTINCT survey FROM counters").fetchall()
-            return {survey: read_totals(connection, survey) for (survey,) in surveys}
+            return {survey: sqlite_counters.read_totals(connection, survey) for (survey,) in surveys}
 
-    def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
+    def report_ids(self, survey: str, counter: str) -> Iterator[store.IdsAndMarks]:
         last = -1
         while True:
             with self._snapshot() as connection:
-                counter_row = find_counter(connection, survey, counter)
+                counter_row = sqlite_counters.find_counter(connection, survey, counter)
                 buckets = (
-                    read_buckets(connection, counter_row[0], last, REPORTS_PER_READ) if counter_row else None
+                    read_buckets(connection, counter_row[0], last, store.REPORTS_PER_READ)
+                    if counter_row
+                    else None
                 )
             if buckets is None:
                 return
@@ -206,7 +175,7 @@ class SQLiteStore:
         self, survey: str, counters: Collection[str] = (), thorough: bool = True
     ) -> dict[str, Loss]:
         with self._snapshot() as connection:
-            return find_losses(connection, survey, self.seen, thorough)
+            return sqlite_counters.find_losses(connection, survey, self.seen, thorough)
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         with self._transaction() as connection:
@@ -214,7 +183,7 @@ class SQLiteStore:
                 "INSERT INTO rejections SELECT ?, ?, ? "
                 "WHERE NOT EXISTS (SELECT 1 FROM internal WHERE name = ?) "
                 "ON CONFLICT DO UPDATE SET count = count + excluded.count",
-                (survey, reason, count, note_row(DELETED, survey)),
+                (survey, reason, count, sqlite_counters.note_row(DELETED, survey)),
             )
 
     def rejections(self, survey: str) -> dict[str, int]:
@@ -226,18 +195,21 @@ class SQLiteStore:
         """Write and sync about as much as a report does, as a test; see :meth:`Store.check_ready`."""
         with self._transaction() as connection:
             connection.execute(_PROBE_STATEMENT)
-            left_out = {*closed, *read_notes(connection, DELETED)}
+            left_out = {*closed, *sqlite_counters.read_notes(connection, DELETED)}
             required = {k: v for k, v in self._required.items() if k.partition(".")[0] not in left_out}
-            losses = {name: find_losses(connection, name, self.seen, thorough=False) for name in required}
-            require_whole(losses, find_missing(connection, required))
+            losses = {
+                name: sqlite_counters.find_losses(connection, name, self.seen, thorough=False)
+                for name in required
+            }
+            require_whole(losses, sqlite_counters.find_missing(connection, required))
 
     def space(self) -> dict[str, int]:
         with self._errors(), self._connection():  # which finds out whether the file is there
             disk = os.statvfs(self._path)
         return {"disk_free": disk.f_bavail * disk.f_frsize, "disk_size": disk.f_blocks * disk.f_frsize}
 
-    def check_durability(self, policy: StorePolicy) -> str:
-        return DURABLE
+    def check_durability(self, policy: store.StorePolicy) -> str:
+        return store.DURABLE
 
     def close(self) -> None:
         """Close this process's connections and empty the log, which SQLite deletes with the last connection.
@@ -261,7 +233,7 @@ class SQLiteStore:
         """Copy the log into the file and empty it; return the seconds until the next try if that fails."""
         with suppress(sqlite3.Error, StoreError):
             self._require_file()  # the log of another file has the same name
-            with closing(connect(self._path, _CHECKPOINT_BUSY_SECONDS)) as connection:
+            with closing(sqlite_file.connect(self._path, _CHECKPOINT_BUSY_SECONDS)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
                 # the log's index keeps the order of pages until a new log begins; the probe begins one
                 if _truncate_log(connection):
@@ -271,7 +243,7 @@ class SQLiteStore:
         return _RETRY_SECONDS
 
     def _require_file(self) -> None:
-        self._file = identify(self._path, self._file)
+        self._file = sqlite_file.identify(self._path, self._file)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -298,13 +270,13 @@ class SQLiteStore:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """Yield this thread's connection, opened in this process, unless the file was moved or replaced."""
-        opened: ThreadConnection | None = getattr(self._thread_local, "opened", None)
+        opened: sqlite_file.ThreadConnection | None = getattr(self._thread_local, "opened", None)
         self._require_file()
         if opened is None or opened.closed or opened.pid != os.getpid():
             # keep an inherited connection open: closing it would release the parent's locks
             self._thread_local.inherited, self._thread_local.opened = (
                 opened,
-                ThreadConnection(self._path, self._read_only),
+                sqlite_file.ThreadConnection(self._path, self._read_only),
             )
             self._connections.add(self._thread_local.opened)
         yield self._thread_local.opened.connection
@@ -320,7 +292,7 @@ class SQLiteStore:
                 # that closes it would delete the log, with the reports that this one counts later.
                 other = describe_other(Path(self._path), "database", "empty")
             message = f"the SQLite store cannot be used: {error}{other}"
-            raise StoreError(message, classify_failure(error)) from error
+            raise StoreError(message, sqlite_file.classify_failure(error)) from error
 
 
 def _truncate_log(connection: sqlite3.Connection) -> bool:

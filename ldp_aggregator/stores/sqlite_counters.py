@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.stores.failure import require_whole
-from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers
+from ldp_aggregator.stores.failure import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
 from ldp_aggregator.stores.sqlite_buckets import Buckets, count_ids, delete_buckets, fits_last_bucket
 from ldp_aggregator.stores.store import (
     SURVEY_KINDS,

@@ -16,8 +16,7 @@ import numpy as np
 
 from encoders.explain.text import Counted
 from ldp_aggregator.arrays import ByteArray, IntArray
-from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
-from ldp_aggregator.stores.losses import Loss, SeenTotals
+from ldp_aggregator.stores.failure import CounterError, Loss, SeenTotals, StoreError, StoreFailure
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,8 +55,6 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """The entry of one survey."""
-
     survey: str
     origin: str
     """The entry's key: the survey's id, and scheme, host and port of `url`."""
@@ -105,7 +103,6 @@ class JournalEntry:
 
     @property
     def identity(self) -> SurveyIdentity:
-        """The survey's identity on this device."""
         return SurveyIdentity(self.survey, self.origin, self.signer)
 
     @property
@@ -139,7 +136,6 @@ def require_pinned_plan(entry: JournalEntry | None, plan: AnyPlan) -> None:
 
 
 def read_entries(connection: sqlite3.Connection) -> list[JournalEntry]:
-    """Return the entries of all surveys."""
     return [_parse_row(row) for row in connection.execute(f"{_SELECT} ORDER BY survey, origin")]
 
 
@@ -163,7 +159,6 @@ def find_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> Jour
 
 
 def get_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry:
-    """Return the entry of a survey that has one."""
     entry = find_entry(connection, identity)
     assert entry is not None
     return entry

@@ -15,8 +15,6 @@ MAX_CLIENTS_PER_SURVEY = 20
 
 
 class SenderClient(Protocol):
-    """What a sender needs of a client."""
-
     identity: SurveyIdentity
     transport: Transport
     spread: float

@@ -25,10 +25,7 @@ def get_sender(journal: Journal) -> Sender:
 
 
 def stop_senders(timeout: float = EXIT_SECONDS, send_all: bool = False) -> None:
-    """End the threads of all senders, within `timeout` seconds in total.
-
-    Each sender first tries to send one report or, with `send_all`, all of its reports.
-    """
+    """End all senders within `timeout` seconds; each first tries one report or, with `send_all`, all."""
     senders = [sender for sender in list(_senders.values()) if not sender.is_closed]
     end = monotonic() + timeout
     for sender in senders:

@@ -128,10 +128,7 @@ class Sender:
             self.is_closed = True
 
     def start_exit(self, send_all: bool = False) -> None:
-        """Try to send one report that the schedule allows, then end the thread.
-
-        With `send_all`, for tests of applications, the thread tries every queued report.
-        """
+        """Try one report that the schedule allows (all with `send_all`, for tests), then end the thread."""
         with self._changed:
             for client in self._clients if send_all else ():
                 self.send_queued(client)

@@ -136,10 +136,7 @@ class SendingSchedule:
             report.is_tried, report.retry_after_end = False, 0.0
 
     def expedite(self, survey: SurveyIdentity) -> None:
-        """Make a report due now, or at the end of the pause that its collector asked for.
-
-        Until `end_expedite`, each failure is followed by a short backoff, independently of other reports.
-        """
+        """Make a report due now, or after its collector's pause; until the end, backoffs are short."""
         report = self._reports.get(survey)
         if report is None:
             self._expedited_before_known.add(survey)
@@ -202,10 +199,7 @@ class SendingSchedule:
         self._redraw_overdue(now)
 
     def remove(self, survey: SurveyIdentity, has_outcome: bool = False) -> None:
-        """Remove a report that needs no further attempt.
-
-        `has_outcome` means that its collector has accepted or rejected it, so the collector has not failed.
-        """
+        """Remove a report; `has_outcome`: its collector has responded, so the collector has not failed."""
         if has_outcome:
             self._collectors.pop(survey.origin, None)
         self._reports.pop(survey, None)

@@ -14,18 +14,8 @@ from encoders.survey.features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
 from encoders.survey.row_cells import is_missing_code, show_code
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_design.authoring import toml_edit
 from ldp_design.authoring.projection_inputs import component_weight, projection_inputs
-from ldp_design.authoring.toml_edit import (
-    add_suffix,
-    format_array,
-    format_comment,
-    format_decimal,
-    format_key,
-    quote,
-    read_editable_survey,
-    rename_survey,
-    replace_features,
-)
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import fit
 from reduction.publish import Fit
@@ -81,7 +71,7 @@ def write_projection(
     Raises SurveyError, ProjectionError, FitError or RowError if the survey cannot be projected, or the rows
     do not fit it; the message names the entry or the column, never a value.
     """
-    text, survey = read_editable_survey(text)
+    text, survey = toml_edit.read_editable_survey(text)
     _check_projectable(survey, method, components)
     inputs = tuple(projection_inputs(survey))
     rows, labels, total = _read_public_rows(inputs, survey.label if method == "dca" else None, columns)
@@ -89,7 +79,7 @@ def write_projection(
     lacking = "a number" if labels is None else "a number or the label"
     gaps = f"; the others lack {lacking}" if len(rows) < total else ""
     title = _METHODS[method].format(ridge=ridge)
-    origin = [f"{title} of {quote(source)}: {len(rows)} of its {total} rows{gaps}."]
+    origin = [f"{title} of {toml_edit.quote(source)}: {len(rows)} of its {total} rows{gaps}."]
     classes = 0 if labels is None else len(np.unique(labels))
     if classes and components >= classes:
         signals = "component" if classes == 2 else f"{classes - 1} components"
@@ -97,22 +87,22 @@ def write_projection(
             f"Only the first {signals} can separate {classes} classes; in the others, their means are equal."
         )
     tables = [
-        format_comment(*origin, _DEVICE),
+        toml_edit.format_comment(*origin, _DEVICE),
         *map(_format_input, inputs),
         *_format_components(survey, method, fitted, bins),
     ]
     suffix = f"-{method}{components}"
-    name = add_suffix(survey.id, suffix)
+    name = toml_edit.add_suffix(survey.id, suffix)
     if name == survey.id:
         raise ProjectionError(f"{name}: is too long for a new id that ends in {suffix}: shorten it")
-    changed = replace_features(text, [each.name for each in inputs], "\n".join(tables))
-    header = format_comment(
-        _TITLE.format(old=quote(survey.id)),
-        _PUBLIC_ROWS.format(source=quote(source)),
+    changed = toml_edit.replace_features(text, [each.name for each in inputs], "\n".join(tables))
+    header = toml_edit.format_comment(
+        _TITLE.format(old=toml_edit.quote(survey.id)),
+        _PUBLIC_ROWS.format(source=toml_edit.quote(source)),
         _NEW_ID,
         _NEXT_STEPS.format(method=method),
     )
-    projected = f"{header}\n{rename_survey(changed, name)}"
+    projected = f"{header}\n{toml_edit.rename_survey(changed, name)}"
     read_survey(projected)
     return projected
 
@@ -138,11 +128,11 @@ def _format_components(survey: Survey, method: str, fitted: Fit, bins: int | Non
     measured = zip(fitted.projection.components, fitted.powers, fitted.bounds, fitted.middle, strict=True)
     for component, power, (low, high), middle in measured:
         lines = [
-            format_comment(_POWERS[method].format(round(power, 9))).rstrip(),
+            toml_edit.format_comment(_POWERS[method].format(round(power, 9))).rstrip(),
             f"[features.{component.name}]",
-            format_array("weights", component.weights),
+            toml_edit.format_array("weights", component.weights),
             f"offset = {component.offset}",
-            format_comment(_RANGE.format(*middle)).rstrip(),
+            toml_edit.format_comment(_RANGE.format(*middle)).rstrip(),
             f"range = [{low}, {high}]",
             *([f"bins = {bins}"] if bins else []),
             *(["# missing where one of the numbers is", 'missing = "category"'] if can_miss else []),
@@ -153,11 +143,14 @@ def _format_components(survey: Survey, method: str, fitted: Fit, bins: int | Non
 
 def _format_input(feature: NumericFeature) -> str:
     lines = [
-        f"[projection.inputs.{format_key(feature.name)}]",
-        format_array("range", [format_decimal(Decimal(feature.low)), format_decimal(Decimal(feature.high))]),
+        f"[projection.inputs.{toml_edit.format_key(feature.name)}]",
+        toml_edit.format_array(
+            "range",
+            [toml_edit.format_decimal(Decimal(feature.low)), toml_edit.format_decimal(Decimal(feature.high))],
+        ),
         *(['missing = "category"'] if feature.missing == "category" else []),
         *(
-            [format_array("missing_codes", map(show_code, feature.missing_codes))]
+            [toml_edit.format_array("missing_codes", map(show_code, feature.missing_codes))]
             * bool(feature.missing_codes)
         ),
     ]
@@ -193,8 +186,8 @@ def _number_encoder(feature: NumericFeature) -> Callable[[str], int]:
 
 def _encode_column(columns: Mapping[str, Sequence[str]], name: str, encode: Callable[[str], int]) -> IntArray:
     if name not in columns:
-        known = ", ".join(map(quote, columns))
-        raise ProjectionError(f"the table has no column {quote(name)}; it has {known}")
+        known = ", ".join(map(toml_edit.quote, columns))
+        raise ProjectionError(f"the table has no column {toml_edit.quote(name)}; it has {known}")
     codes = []
     for row, cell in enumerate(columns[name], 1):
         try:

@@ -1,4 +1,4 @@
-"""An author's keys, their files, and the signature of a plan; needs cryptography, the extra [signed].
+"""An author's keys, their files, and the signature of a plan; needs cryptography.
 
 :mod:`encoders.survey.signature` has the device's side.
 """

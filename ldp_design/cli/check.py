@@ -17,8 +17,9 @@ from encoders.survey import Plan, Question, Survey
 from encoders.survey.any_survey import load_checked_file
 from encoders.survey.compiled_plan import LOCAL, AnyPlan
 from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.toml_lines import find_line
+from encoders.survey.toml_reader import find_line
 from ldp_aggregator.cli.help import Command, argument, option
+from ldp_design.authoring import overview
 from ldp_design.authoring.organisation_overview import (
     describe_central_survey,
     describe_silo_plan,
@@ -26,13 +27,6 @@ from ldp_design.authoring.organisation_overview import (
     find_silo_warnings,
     format_central_overview,
     format_silo_overview,
-)
-from ldp_design.authoring.overview import (
-    SurveyWarning,
-    describe_shape,
-    find_warnings,
-    format_overview,
-    longest_report,
 )
 from ldp_design.authoring.relay_overview import describe_relay
 from ldp_design.authoring.survey_texts import find_missing_texts
@@ -89,7 +83,7 @@ def check(survey: Path, as_json: bool) -> None:
     elif isinstance(plan, SiloPlan):
         click.echo(format_silo_overview(plan))
     else:
-        click.echo(format_overview(plan))
+        click.echo(overview.format_overview(plan))
 
 
 # -- the result as JSON -----------------------------------------------------------------------------
@@ -97,7 +91,7 @@ def check(survey: Path, as_json: bool) -> None:
 
 def describe_survey(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:
     """Return the result for a survey that can be used; lines of warnings are found in `text`, if TOML."""
-    warnings: Iterable[SurveyWarning]
+    warnings: Iterable[overview.SurveyWarning]
     if isinstance(plan, Survey):
         warnings, facts = find_central_warnings(plan), describe_central_survey(plan)
     elif isinstance(plan, SiloPlan):
@@ -105,7 +99,10 @@ def describe_survey(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dic
     else:
         relay = {"relay": describe_relay(plan, plan.relay)} if plan.relay else {}
         questions = [_describe_question(plan, each) for each in plan.questions]
-        warnings, facts = find_warnings(plan), _describe_plan(plan) | relay | {"questions": questions}
+        warnings, facts = (
+            overview.find_warnings(plan),
+            _describe_plan(plan) | relay | {"questions": questions},
+        )
     texts = _describe_texts(replace(plan, kind=LOCAL).compile() if isinstance(plan, Survey) else plan)
     problems = [
         _problem("warning", file, find_line(text, each.path), ".".join(each.path), each.message)
@@ -143,11 +140,11 @@ def _describe_question(plan: Plan, question: Question) -> dict[str, Any]:
         "name": question.name,
         "features": [each.name for each in question.asked_features],
         "moment": question.kind if question.moment else None,
-        "shape": list(describe_shape(question)),
+        "shape": list(overview.describe_shape(question)),
         "mechanism": question.mechanism.name,
         "realised_epsilon": float(realised_epsilon(question.mechanism.ratio)),
         "probability": plan.question_probability(question),
-        "report_bytes": longest_report(plan, question),
+        "report_bytes": overview.longest_report(plan, question),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from encoders.errors import LdpError, SurveyError
-from ldp_aggregator.cli.amounts import Count
+from ldp_aggregator.cli.file_options import Count
 from ldp_aggregator.cli.help import option
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.sizing.sample_size import MAX_USERS

@@ -20,8 +20,7 @@ from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_survey_file
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.amounts import Count
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_distinct
+from ldp_aggregator.cli.file_options import INPUT_FILE, Count, OutputFile, read_rows, require_distinct
 from ldp_aggregator.cli.help import (
     Command,
     advanced_option,

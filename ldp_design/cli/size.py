@@ -22,14 +22,7 @@ from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.wording.values import count_people
 from ldp_design.cli.option_values import Share, count_options, epsilons_option
-from ldp_design.sizing.assumed_people import (
-    FEATURE_STRENGTHS,
-    LabelShares,
-    LabelSharesError,
-    Pilot,
-    parse_label_shares,
-    read_pilot,
-)
+from ldp_design.sizing import assumed_people, survey_size
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.silo_size import compare_silo_sizes, find_rows_for_margin
 from ldp_design.sizing.size_summary import (
@@ -38,16 +31,6 @@ from ldp_design.sizing.size_summary import (
     format_questions,
     format_silo_sizes,
     format_size,
-)
-from ldp_design.sizing.survey_size import (
-    DEFAULT_MARGIN,
-    Size,
-    add_series,
-    compare_sizes,
-    size_for_accuracy,
-    size_for_margin,
-    size_for_users,
-    size_questions,
 )
 
 
@@ -143,15 +126,15 @@ def size(
     users = parsed.users if whole.waves else users or parsed.users
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     if questions:
-        _print_questions(surveys, margin or DEFAULT_MARGIN, as_json)
+        _print_questions(surveys, margin or survey_size.DEFAULT_MARGIN, as_json)
         return
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
-    known = read_pilot(pilot) if pilot else None
+    known = assumed_people.read_pilot(pilot) if pilot else None
     common = users, margin, accuracy, known, seed, shares, len(surveys) > 1
     sizes = [size for each in surveys for size in _compute_sizes(each, *common)]
     if whole.waves and len(sizes) == 1:
         total = None if margin or accuracy else whole.users
-        sizes = [add_series(sizes[0], len(whole.waves.list), total)]
+        sizes = [survey_size.add_series(sizes[0], len(whole.waves.list), total)]
     _print_sizes(sizes, len(surveys) > 1, as_json)
 
 
@@ -171,7 +154,7 @@ def _choose_waves(survey: Survey, count: int | None, users: int | None) -> Surve
     return survey
 
 
-def _print_sizes(sizes: Sequence[Size], by_epsilon: bool, as_json: bool) -> None:
+def _print_sizes(sizes: Sequence[survey_size.Size], by_epsilon: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([each.as_dict() for each in sizes]))
     elif by_epsilon:
@@ -180,19 +163,21 @@ def _print_sizes(sizes: Sequence[Size], by_epsilon: bool, as_json: bool) -> None
         click.echo(format_size(sizes[0]) if len(sizes) == 1 else format_comparison(sizes))
 
 
-def _parse_shares(text: str | None, labels: Sequence[str], pilot: Path | None) -> LabelShares | None:
+def _parse_shares(
+    text: str | None, labels: Sequence[str], pilot: Path | None
+) -> assumed_people.LabelShares | None:
     if text is None:
         return None
     if pilot:
         raise click.UsageError("give --label-shares or --pilot, not both: a pilot estimates the shares")
     try:
-        return parse_label_shares(text, labels)
-    except LabelSharesError as error:
+        return assumed_people.parse_label_shares(text, labels)
+    except assumed_people.LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
 
 
 def _print_questions(surveys: Sequence[Survey], margin: float, as_json: bool) -> None:
-    found = [each for survey in surveys for each in size_questions(survey, margin)]
+    found = [each for survey in surveys for each in survey_size.size_questions(survey, margin)]
     rows = [each._asdict() for each in found]
     click.echo(json.dumps(rows) if as_json else format_questions(found, margin))
 
@@ -223,13 +208,13 @@ def _compute_sizes(
     users: int | None,
     margin: float | None,
     accuracy: float | None,
-    pilot: Pilot | None,
+    pilot: assumed_people.Pilot | None,
     seed: int,
-    label_shares: LabelShares | None,
+    label_shares: assumed_people.LabelShares | None,
     is_comparison: bool,
-) -> list[Size]:
+) -> list[survey_size.Size]:
     if margin is not None:
-        return [size_for_margin(survey, margin, pilot, label_shares)]
+        return [survey_size.size_for_margin(survey, margin, pilot, label_shares)]
     if accuracy is not None:
         if not survey.label.exists:
             raise click.UsageError("--accuracy is about a model that predicts a label: this survey has none")
@@ -243,13 +228,17 @@ def _compute_sizes(
         def on_attempt(users: int) -> None:
             click.echo(f"simulating {count_people(users)}", err=True)
 
-        return [size_for_accuracy(survey, accuracy, pilot, seed=seed, on_attempt=on_attempt)]
+        return [survey_size.size_for_accuracy(survey, accuracy, pilot, seed=seed, on_attempt=on_attempt)]
     if users is None:
-        return compare_sizes(survey, pilot, label_shares=label_shares)
+        return survey_size.compare_sizes(survey, pilot, label_shares=label_shares)
     if is_comparison:
-        return compare_sizes(survey, pilot, [users], label_shares)
+        return survey_size.compare_sizes(survey, pilot, [users], label_shares)
     if not survey.label.exists:
-        return [size_for_users(survey, users, pilot)]
-    length = DEFAULT_REPEATS * (1 if pilot else len(FEATURE_STRENGTHS))
+        return [survey_size.size_for_users(survey, users, pilot)]
+    length = DEFAULT_REPEATS * (1 if pilot else len(assumed_people.FEATURE_STRENGTHS))
     with show_progress("simulating", length, "surveys") as progress:
-        return [size_for_users(survey, users, pilot, DEFAULT_REPEATS, seed, progress.advance, label_shares)]
+        return [
+            survey_size.size_for_users(
+                survey, users, pilot, DEFAULT_REPEATS, seed, progress.advance, label_shares
+            )
+        ]

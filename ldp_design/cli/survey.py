@@ -14,8 +14,7 @@ from encoders.survey import read_survey
 from encoders.survey.any_survey import ANY_PLANS, read_survey_file
 from encoders.survey.compiled_plan import SILO
 from encoders.survey.plan_files import PEOPLE_PLANS
-from ldp_aggregator.cli.amounts import Count
-from ldp_aggregator.cli.file_options import INPUT_FILE, print_notes, read_rows
+from ldp_aggregator.cli.file_options import INPUT_FILE, Count, print_notes, read_rows
 from ldp_aggregator.cli.help import (
     Group,
     advanced_option,
@@ -26,18 +25,11 @@ from ldp_aggregator.cli.help import (
     version_option,
 )
 from ldp_aggregator.results_file import read_trained
-from ldp_aggregator.rows.csv_rows import parse_typed_columns, read_text_columns
-from ldp_aggregator.rows.spellings import describe_rows
+from ldp_aggregator.rows.encode_table import describe_rows
+from ldp_aggregator.rows.table_input import parse_typed_columns, read_text_columns
+from ldp_design.authoring import sample_row
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs
-from ldp_design.authoring.sample_row import (
-    compare_mechanisms,
-    find_questions,
-    format_row,
-    make_sample_row,
-    read_json_row,
-    take_row,
-)
 from ldp_design.authoring.signing import sign_file, write_key
 from ldp_design.authoring.survey_texts import write_plan
 from ldp_design.cli.answer_page import page
@@ -142,14 +134,14 @@ def preview_(
     if row_file and table:
         raise click.UsageError("give --row or --csv, not both")
     plan = PEOPLE_PLANS.load(survey)
-    names = [each.name for each in find_questions(plan, question)] if question else [None]
+    names = [each.name for each in sample_row.find_questions(plan, question)] if question else [None]
     if row_file:
-        row = read_json_row(row_file, plan)
+        row = sample_row.read_json_row(row_file, plan)
     elif table:
-        row = take_row(read_rows(table, plan.entries, multiline), row_number, plan, table.name)
+        row = sample_row.take_row(read_rows(table, plan.entries, multiline), row_number, plan, table.name)
     else:
-        row = make_sample_row(plan, SystemEntropy())
-        click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n", err=as_json)
+        row = sample_row.make_sample_row(plan, SystemEntropy())
+        click.echo(f"A row, made up from the survey's values:\n{sample_row.format_row(row)}\n", err=as_json)
     label_value = row.get(plan.row_label.name) if label is None and plan.row_label.exists else label
     previews = [preview(plan, row, label_value, SystemEntropy(), name, language=language) for name in names]
     if as_json:
@@ -157,7 +149,7 @@ def preview_(
         return
     for index, report_preview in enumerate(previews):
         click.echo(f"\n{'-' * 80}\n\n" * (index > 0) + str(report_preview))
-        if comparison := compare_mechanisms(plan, report_preview.randomised.question):
+        if comparison := sample_row.compare_mechanisms(plan, report_preview.randomised.question):
             click.echo(f"\n{comparison}")
 
 

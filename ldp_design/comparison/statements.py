@@ -1,7 +1,4 @@
-"""States what a comparison found: the texts and tables that a terminal and the page arrange.
-
-Their words are in texts/. Every number has its 95% interval.
-"""
+"""States what a comparison found, in words of texts/, for a terminal and the page; numbers have intervals."""
 
 from __future__ import annotations
 
@@ -102,10 +99,7 @@ def _list_sent(comparison: TrustComparison) -> str:
 
 
 def recommend(comparison: TrustComparison, target: float | None) -> list[Statement]:
-    """Return which trust model and epsilon to choose, and how to ask for the same promise.
-
-    It is the weakest trust model that reaches the accuracy with an epsilon that clients accept by default.
-    """
+    """Return the weakest trust model that reaches the accuracy at a usual epsilon, and how to ask for it."""
     wanted = target or comparison.ceiling.value - ACCEPTED_LOSS
     needed = comparison.find_needed_trusts(wanted)
     is_decided = comparison.majority.high < wanted <= comparison.ceiling.high

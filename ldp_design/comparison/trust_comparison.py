@@ -289,10 +289,7 @@ class NoiseLevels:
     people: int
 
     def count_people(self, epsilon: float, equivalent: float) -> float:
-        """Return the number of people at `epsilon` that is as precise as the known number at `equivalent`.
-
-        Log variances are interpolated in log epsilon; beyond the tested epsilons, the result is a bound.
-        """
+        """Return the number of people at `epsilon` that is as precise as the known number at `equivalent`."""
         return self.people * self._find_variance(epsilon) / self._find_variance(equivalent)
 
     def write_people(self, epsilon: float, crossing: Crossing) -> str:

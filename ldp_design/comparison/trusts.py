@@ -9,10 +9,9 @@ from decimal import Decimal
 from encoders.errors import LdpError
 from encoders.survey import Survey
 from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO
-from encoders.survey.divide_epsilon import EQUAL
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.relay import ALL, ONE, Relay
-from encoders.survey.relay_promise import largest_epsilon
+from encoders.survey.relay_promise import EQUAL, largest_epsilon
 from ldp_aggregator.privacy_statement import REPLACE
 from ldp_central.learner import AUTO, LEARNERS
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON

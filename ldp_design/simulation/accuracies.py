@@ -17,14 +17,7 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality
-from ldp_design.simulation.experiment import (
-    EncodedRows,
-    Progress,
-    read_labelled_table,
-    run_trial,
-    run_variants,
-    split_rows,
-)
+from ldp_design.simulation import experiment
 from ldp_design.simulation.variants import NO_PROJECTION, SimulationError, SimulationGrid, Variant
 
 __all__ = ["Simulation", "SimulationError", "SimulationGrid", "SimulationRow", "simulate"]
@@ -34,8 +27,6 @@ UNCOVERED_WARNING = "Projections (dca, pca) were fitted on the rows that report:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationRow:
-    """Accuracy of one variant."""
-
     epsilon: float
     mechanism: str
     numeric: str
@@ -64,7 +55,7 @@ class SimulationRow:
 
     @classmethod
     def from_trials(
-        cls, variant: Variant, found: Sequence[PredictionQuality], encoded: Sequence[EncodedRows]
+        cls, variant: Variant, found: Sequence[PredictionQuality], encoded: Sequence[experiment.EncodedRows]
     ) -> Self:
         """Average what was measured in a variant's trials over their repeats."""
         accuracies = [each.accuracy for each in found]
@@ -134,7 +125,7 @@ def simulate(
     seed: int = 0,
     public_share: float = 0.0,
     users: int = 0,
-    progress: Progress = int,
+    progress: experiment.Progress = int,
 ) -> Simulation:
     """Simulate a survey in memory, and return the accuracy of each variant's models.
 
@@ -183,19 +174,21 @@ def simulate(
     if not survey.label.exists:
         raise SimulationError("the survey has no label to predict, so there is no accuracy")
     # Read the labelled rows, and list the variants to try.
-    table = read_labelled_table(survey, rows)
+    table = experiment.read_labelled_table(survey, rows)
     if len(table.labels) < 2 or repeats < 1:
         raise SimulationError("a simulation needs at least two rows and one repeat")
     if users < 0:
         raise SimulationError("users must be at least 1, or 0 for one person per training row")
     variants = grid.list_variants(survey, estimator)
     # Split the rows of each repeat: four fifths report, one fifth tests.
-    splits = split_rows(len(table.labels), repeats, seed, public_share, users)
+    splits = experiment.split_rows(len(table.labels), repeats, seed, public_share, users)
     results: list[SimulationRow] = []
-    encoded: list[EncodedRows] = []
+    encoded: list[experiment.EncodedRows] = []
     # One trial of a variant in each repeat: compile the plan, simulate reports, estimate and train, then test
     # on the rows that did not report.
-    for variant, encoded, found in run_variants(_test_variant, table, splits, variants, seed, progress):
+    for variant, encoded, found in experiment.run_variants(
+        _test_variant, table, splits, variants, seed, progress
+    ):
         results.append(SimulationRow.from_trials(variant, found, encoded))
     return Simulation(
         rows=tuple(results),
@@ -205,8 +198,10 @@ def simulate(
     )
 
 
-def _test_variant(variant: Variant, rows: EncodedRows, seed: np.random.SeedSequence) -> PredictionQuality:
-    return run_trial(rows, variant, FastStream(seed)).quality
+def _test_variant(
+    variant: Variant, rows: experiment.EncodedRows, seed: np.random.SeedSequence
+) -> PredictionQuality:
+    return experiment.run_trial(rows, variant, FastStream(seed)).quality
 
 
 def _average(values: Sequence[float]) -> float:

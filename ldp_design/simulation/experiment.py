@@ -26,8 +26,12 @@ from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.predictor import encode_any_labels
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.rows.encode_table import encode_numbers, encode_table
-from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns
+from ldp_aggregator.rows.encode_table import (
+    drop_missing_codes,
+    encode_numbers,
+    encode_table,
+    read_boolean_columns,
+)
 from ldp_aggregator.rows.table_input import Columns, check_table, column_names, read_numbers, select_columns
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Snapshot
@@ -84,10 +88,7 @@ def run_variants(
 
 
 def seed_trials(seed: int, repeats: int, epsilon: Decimal, *settings: object) -> list[np.random.SeedSequence]:
-    """Return the seed of the reports and the noise of one way to learn in each repeat.
-
-    `settings` are what else distinguishes this way: a trust model, or the other settings of a variant.
-    """
+    """Return the seed of each repeat of one way to learn; `settings` distinguish it from other ways."""
     texts = ("\n".join(map(str, (seed, repeat, epsilon.normalize(), *settings))) for repeat in range(repeats))
     digests = (hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return [np.random.SeedSequence(int.from_bytes(digest)) for digest in digests]
@@ -133,8 +134,6 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
 
 @dataclass(frozen=True)
 class RowSplit:
-    """Row numbers of one repeat."""
-
     train: IntArray
     test: IntArray
     """Rows that report, and rows that test the model."""
@@ -246,7 +245,6 @@ def _encode(table: LabelledTable, split: RowSplit, variant: Variant, fit: Fit | 
 
 
 def _fit_projection(table: LabelledTable, split: RowSplit, method: str, components: int) -> Fit:
-    """Fit a projection on public rows."""
     inputs = tuple(projection_inputs(table.survey))
     codes = np.stack([encode_numbers(each, table.columns[each.name]) for each in inputs], axis=1)
     codes = codes[table.kept][split.public]
@@ -273,10 +271,7 @@ class Trial:
 
 
 def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource, survey: Survey | None = None) -> Trial:
-    """Simulate a survey and the validation of its model, one report per person, and train on all reports.
-
-    By default, the survey is the rows' survey with the variant's settings.
-    """
+    """Simulate a variant of the rows' survey, and its validation, by one report per person; train on all."""
     if survey is None:
         users = rows.table.survey.users or rows.split.users or len(rows.split.train)
         survey = variant.apply(replace(rows.table.survey, users=users), rows.fit)

@@ -24,10 +24,7 @@ _FIGURE = LateImport("matplotlib.figure:Figure", "plot", "--plot", PlotError)
 
 
 def require_plot(path: Path) -> None:
-    """Check before a long simulation that a plot can be written to a file.
-
-    Raises PlotError if matplotlib is not installed, or does not write files with this ending.
-    """
+    """Raise PlotError, before a long simulation, if matplotlib cannot write files with this ending."""
     formats = _FIGURE.load()().canvas.get_supported_filetypes()
     if _format(path) not in formats:
         endings = ", ".join(f".{each}" for each in sorted(formats))

@@ -1,7 +1,4 @@
-"""Simulates a survey without a label on rows, and measures the errors of its shares and means.
-
-The rows are the population: the people of each repeat are drawn from them with replacement.
-"""
+"""Simulates a survey without a label on people drawn from rows; measures the errors of shares and means."""
 
 from __future__ import annotations
 

@@ -142,11 +142,7 @@ class Pilot:
     reports: int
 
     def build_population(self, plan: Plan) -> SyntheticPopulation:
-        """Return the pilot's population with the features of another plan, which may have fewer.
-
-        Raises PilotError with the pilot's name if it did not ask about the label or a feature, or defines it
-        differently.
-        """
+        """Return the pilot's population with another plan's features; PilotError if the pilot lacks one."""
         pilot, survey = self.plan.label, plan.label
         if pilot.name != survey.name:
             pilot_name, survey_name = (
@@ -191,10 +187,7 @@ class Pilot:
 
 
 def read_pilot(path: Path) -> Pilot:
-    """Read a model that ldp-train wrote, or a snapshot.
-
-    Raises PilotError, ModelError or SnapshotError if the file is neither, is damaged, or holds no reports.
-    """
+    """Read a model of ldp-train or a snapshot; PilotError, ModelError or SnapshotError for other files."""
     data = path.read_bytes()
     kind, _ = find_kind(data)
     if kind == "model":

@@ -52,17 +52,13 @@ class Remedies:
     """The largest number of values or bins, without "missing", that a feature may have."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the remedies for JSON."""
         return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
 def find_narrower_ranges(
     features: Sequence[Feature], compute_margins: Callable[[tuple[Feature, ...]], Sequence[Margin]]
 ) -> tuple[Margin, ...]:
-    """Return the margins of numbers with narrower ranges, if these are much wider than the spread needs.
-
-    `compute_margins` takes the survey's features with other ranges. Where a range lies does not change them.
-    """
+    """Return the margins of numbers with narrower ranges, if theirs are much wider than the spread needs."""
     narrowed = {}
     for each in features:
         half = _RANGE_SPREADS / 2 * ((isinstance(each, NumericFeature) and each.spread) or math.inf)
@@ -76,10 +72,7 @@ def find_narrower_ranges(
 def find_remedies(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> Remedies:
-    """Return the remedies for a survey in which at least one feature or table is noise.
-
-    `users` is the expected number of people, and `margins` are those of the unchanged survey.
-    """
+    """Return the remedies for a survey with noise among the `margins` of the expected number of people."""
     return Remedies(
         users=_find_users(survey, population),
         survey_users=_find_survey_users(survey, population, users),

@@ -19,7 +19,7 @@ import numpy as np
 
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.survey import Plan, Question
-from encoders.survey.cross_tables import CrossTable
+from encoders.survey.auto_questions import CrossTable
 from encoders.survey.questions import BOTH, SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.codec import to_json
@@ -207,7 +207,6 @@ class Margin:
         return ("class_margins", "overall") if len(self.class_margins) == 1 else ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the margins for JSON; infinite margins become None."""
         return {**to_json(self), "noise": self.is_noise}
 
 
@@ -237,7 +236,6 @@ def find_ask_rate(plan: Plan, feature: int) -> float:
 
 
 def features_of(margins: Sequence[Margin]) -> list[Margin]:
-    """Return the margins of features and tables, without that of the label."""
     return [each for each in margins if each.kind != "label"]
 
 

@@ -8,9 +8,9 @@ from decimal import Decimal
 
 from encoders.errors import SurveyError
 from encoders.survey import Survey
-from encoders.survey.divide_epsilon import EQUAL
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.relay import ALL, ONE
+from encoders.survey.relay_promise import EQUAL
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 from ldp_design.sizing.margins import ExpectedTotals, Margin, compute_expected_margins, find_users_for_margin
@@ -19,8 +19,6 @@ from ldp_design.sizing.sample_size import SizeError
 
 @dataclass(frozen=True, kw_only=True)
 class RelayWay:
-    """One way to keep the promise."""
-
     ask: str | None
     """How many questions each person answers through the relay, "all" or "one"; None without a relay."""
     epsilon: float
@@ -49,10 +47,7 @@ class RelaySize:
 def size_relay(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> RelaySize | None:
-    """Return the comparison; None for a survey without a relay.
-
-    `users` is the number of people who are expected to answer, and `margins` are those with the relay.
-    """
+    """Return the comparison with the `margins` of `users` people; None for a survey without a relay."""
     if survey.relay is None:
         return None
     from scipy.special import pdtr  # late: seldom needed

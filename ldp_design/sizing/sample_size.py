@@ -45,10 +45,7 @@ def round_up(users: int, digits: int) -> int:
 
 
 def find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:
-    """Return the smallest of low, ..., high that is enough; None if `high` is not enough.
-
-    Every number above an enough one must be enough too.
-    """
+    """Return the smallest of low, ..., high that is enough, as all above it; None if `high` is not enough."""
     if low > high or not is_enough(high):
         return None
     while low < high:

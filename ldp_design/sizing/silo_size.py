@@ -22,7 +22,7 @@ from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.estimates import describe_features
 from ldp_aggregator.estimation.raw_estimates import estimate_silos
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
-from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.estimation.tables.soft_moments import SiloTables
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
@@ -46,7 +46,6 @@ class SiloRemedies:
     """At most the epsilon that clients accept by default."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the remedies for JSON."""
         return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
@@ -64,7 +63,6 @@ class SiloSize(ExpectedMargins):
         return _find_remedies(self) if self.noise else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the size for JSON."""
         return {
             "survey": self.survey.id,
             "epsilon": float(self.survey.epsilon),
@@ -88,10 +86,7 @@ def _list_margin(margin: Margin) -> dict[str, Any]:
 def size_silos(
     survey: SiloSurvey, rows: int, silos: int, label_shares: LabelShares | None = None
 ) -> SiloSize:
-    """Return the expected precision if values, and labels without shares, are equally frequent.
-
-    Raises SurveyError, and SizeError if the messages cannot count so many rows.
-    """
+    """Return the expected precision for equal shares; SizeError if the messages cannot count so many rows."""
     if rows > silos * survey.rows:
         raise SizeError(
             f"{rows:,} rows do not fit into {Counted(silos, 'message')}: each counts at most "
@@ -114,10 +109,7 @@ def compare_silo_sizes(
 def find_rows_for_margin(
     survey: SiloSurvey, margin: float, silos: int, label_shares: LabelShares | None
 ) -> SiloSize:
-    """Return the size with the fewest rows with which every margin is at most `margin`.
-
-    Raises SizeError if the messages cannot count so many rows.
-    """
+    """Return the size with the fewest rows for a margin of at most `margin`; SizeError if too many rows."""
     prior = to_prior(label_shares)
 
     def excess(rows: int) -> float:

@@ -23,13 +23,7 @@ from ldp_aggregator.series.course import Course
 from ldp_aggregator.series.series import estimate_series
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import ALL_WAVES, Snapshot, Total
-from ldp_design.simulation.experiment import (
-    EncodedRows,
-    Progress,
-    compile_survey,
-    read_labelled_table,
-    run_variants,
-)
+from ldp_design.simulation import experiment
 from ldp_design.simulation.shares import ShareErrors, use_all_rows
 from ldp_design.simulation.variants import SimulationError, Variant
 from ldp_design.sizing.margins import ExpectedTotals
@@ -47,7 +41,7 @@ def simulate_waves(
     repeats: int = 10,
     seed: int = 0,
     users: int = 0,
-    progress: Progress = int,
+    progress: experiment.Progress = int,
 ) -> Iterator[ShareErrors]:
     """Simulate a survey with waves; yield the errors of each variant, feature, and kind of estimate.
 
@@ -59,7 +53,7 @@ def simulate_waves(
     waves = survey.waves
     if waves is None:
         raise SimulationError("the survey has no waves: leave --waves out")
-    table = read_labelled_table(survey, rows)
+    table = experiment.read_labelled_table(survey, rows)
     names = select_columns(rows, [column])[column]
     try:
         wave_of = np.array([waves.find(str(names[row]).strip()) for row in table.kept])
@@ -67,8 +61,8 @@ def simulate_waves(
         raise SimulationError(f"column {column!r}: {error.why}") from None
     splits = use_all_rows(len(table.labels), users, repeats, seed)
     trial = partial(_estimate, wave_of)
-    for variant, encoded, trials in run_variants(trial, table, splits, variants, seed, progress):
-        truth = _find_truth(encoded[0], compile_survey(variant.apply(survey)), wave_of)
+    for variant, encoded, trials in experiment.run_variants(trial, table, splits, variants, seed, progress):
+        truth = _find_truth(encoded[0], experiment.compile_survey(variant.apply(survey)), wave_of)
         if any(len(each) != len(truth) or each[0].waves != truth[0].waves for each in trials):
             raise SimulationError("a wave has no report in a repeat: give more rows, or --users")
         for true, *courses in zip(truth, *trials, strict=True):
@@ -76,15 +70,15 @@ def simulate_waves(
 
 
 def _estimate(
-    wave_of: IntArray, variant: Variant, rows: EncodedRows, seed: np.random.SeedSequence
+    wave_of: IntArray, variant: Variant, rows: experiment.EncodedRows, seed: np.random.SeedSequence
 ) -> tuple[Course, ...]:
-    plan, rng = compile_survey(variant.apply(rows.table.survey)), FastStream(seed)
+    plan, rng = experiment.compile_survey(variant.apply(rows.table.survey)), FastStream(seed)
     people, labels = rows.split.draw_people(), rows.table.labels
     by_wave = (people[wave_of[people] == wave] for wave in range(wave_of.max() + 1))
     return _list_courses(plan, [simulate_reports(plan, rows.codes, labels, rng, each) for each in by_wave])
 
 
-def _find_truth(rows: EncodedRows, plan: Plan, wave_of: IntArray) -> tuple[Course, ...]:
+def _find_truth(rows: experiment.EncodedRows, plan: Plan, wave_of: IntArray) -> tuple[Course, ...]:
     """Return the courses of what all rows would send on average."""
     parts = []
     for wave in range(wave_of.max() + 1):

@@ -12,6 +12,7 @@ from encoders.survey.features import NO_LABEL, TICKS
 from ldp_aggregator.codec import to_json
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.simulation.experiment import Progress
+from ldp_design.sizing import changes
 from ldp_design.sizing.assumed_people import (
     FEATURE_STRENGTHS,
     PILOT,
@@ -19,13 +20,6 @@ from ldp_design.sizing.assumed_people import (
     Pilot,
     assume_population,
     to_prior,
-)
-from ldp_design.sizing.changes import (
-    Remedies,
-    TableCost,
-    compute_table_costs,
-    find_narrower_ranges,
-    find_remedies,
 )
 from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster
 from ldp_design.sizing.margins import (
@@ -65,7 +59,6 @@ class ExpectedMargins:
 
     @property
     def features(self) -> list[Margin]:
-        """The margins of the features and the tables."""
         return features_of(self.margins)
 
     @property
@@ -86,8 +79,8 @@ class Size(ExpectedMargins):
     label, which a model would predict."""
     narrower_ranges: tuple[Margin, ...] = ()
     """The margins of numbers with a narrower range, see :func:`find_narrower_ranges`; none with a pilot."""
-    tables: tuple[TableCost, ...] = ()
-    remedies: Remedies | None
+    tables: tuple[changes.TableCost, ...] = ()
+    remedies: changes.Remedies | None
     """What to change, if at least one feature or table is noise."""
     relay: RelaySize | None = None
     """What the relay changes; None without one, or in a comparison."""
@@ -261,10 +254,10 @@ def _build_size(
         pilot=pilot,
         label_shares=label_shares,
         margins=margins,
-        narrower_ranges=() if pilot else find_narrower_ranges(survey.features, compute_margins),
-        tables=tuple(compute_table_costs(survey, plan, population, users, margins)),
+        narrower_ranges=() if pilot else changes.find_narrower_ranges(survey.features, compute_margins),
+        tables=tuple(changes.compute_table_costs(survey, plan, population, users, margins)),
         forecasts=forecasts,
-        remedies=find_remedies(promised, population, users, margins) if has_noise else None,
+        remedies=changes.find_remedies(promised, population, users, margins) if has_noise else None,
         relay=size_relay(survey, population, users, margins),
     )
 

@@ -24,11 +24,17 @@ from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite_file
 from ldp_aggregator.stores.failure import MissingSurveyError
-from ldp_aggregator.stores.operator_log import read_log, write_log
+from ldp_aggregator.stores.operator_log import (
+    DELETED,
+    DeletedSurveyError,
+    Tombstone,
+    read_log,
+    read_tombstones,
+    write_log,
+)
 from ldp_aggregator.stores.redis import RedisStore
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_aggregator.stores.store import SCHEDULES, TEXTS
-from ldp_aggregator.stores.tombstone import DELETED, DeletedSurveyError, Tombstone, read_tombstones
 from tests.support.batches import record
 from tests.support.servers import wait_for
 from tests.support.surveys import SLEEP

@@ -15,8 +15,13 @@ import redis
 from ldp_aggregator import damage
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.stores import Batch, Store, StoreError, StoreFailure, StorePolicy, open_store
-from ldp_aggregator.stores.failure import CounterError, LostReportsError, MissingSurveyError
-from ldp_aggregator.stores.losses import Loss, compare_numbers
+from ldp_aggregator.stores.failure import (
+    CounterError,
+    Loss,
+    LostReportsError,
+    MissingSurveyError,
+    compare_numbers,
+)
 from tests.support.batches import batch, is_ready, record
 from tests.support.servers import LocalRedis
 

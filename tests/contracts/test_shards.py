@@ -16,7 +16,7 @@ from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.snapshot_entries import counter_names
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.group_commit import GroupCommit
-from ldp_aggregator.stores.redis_scripts import note_key
+from ldp_aggregator.stores.redis_servers import note_key
 from ldp_aggregator.stores.shards import choose_shards, divide_counter, fix_shards, read_shards
 from ldp_aggregator.stores.store import Batch, token_namespace
 from tests.ldp_aggregator.reports.archives.test_equality import body

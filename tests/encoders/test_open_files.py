@@ -10,7 +10,7 @@ import pytest
 
 SCRIPT = """
 import resource, sys
-from encoders.open_files import allow_connections
+from encoders.server_sockets import allow_connections
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
 print(allow_connections(16), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """

@@ -19,8 +19,7 @@ from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.snapshot import Snapshot, SnapshotError, read_snapshot, sum_snapshots, take_snapshot
 from ldp_aggregator.statements.data import find_data
 from ldp_aggregator.stores import open_store
-from ldp_aggregator.stores.failure import LostReportsError
-from ldp_aggregator.stores.losses import Loss
+from ldp_aggregator.stores.failure import Loss, LostReportsError
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
 from ldp_aggregator.stores.store import SCHEDULES
 from tests.ldp_aggregator.test_migrate import INVITED, PLAN, fill, make_client, open_sqlite, sent  # noqa: F401

@@ -17,10 +17,9 @@ import pytest
 
 from encoders.randomness import SystemEntropy
 from ldp_aggregator import migrate
-from ldp_aggregator.backup import back_up
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
-from ldp_aggregator.migrate import MigrationError, migrate_survey
+from ldp_aggregator.migrate import MigrationError, back_up, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.operator_log import BACKED_UP, find_last_backup, read_log

@@ -17,7 +17,7 @@ from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import counter_names, take_snapshot
-from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
 from ldp_aggregator.stores.store import SCHEDULES, TEXTS, count_reports
 from ldp_aggregator.training_sources import read_training_data
@@ -192,7 +192,7 @@ class Failing:
 @pytest.mark.slow
 @pytest.mark.parametrize("behind", [False, True])
 def test_a_run_cut_off_at_any_change_is_completed_by_the_next(tmp_path, sent, monkeypatch, behind):
-    monkeypatch.setattr(sqlite, "REPORTS_PER_READ", 100)
+    monkeypatch.setattr("ldp_aggregator.stores.store.REPORTS_PER_READ", 100)
     source, target, cuts = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore(), 0
     while True:
         try:

@@ -10,9 +10,7 @@ from encoders.randomness import FastStream
 from ldp_audit import audit
 from ldp_audit.people import draw_people, make_people
 from ldp_audit.render import render_html, render_text
-from ldp_audit.silo_audit import audit_silo
-from ldp_audit.silo_device import PublicSilo
-from ldp_audit.silo_rows import make_neighbours
+from ldp_audit.silo_audit import PublicSilo, audit_silo, make_neighbours
 from ldp_silo.epoch_reports import count_file
 from tests.support.silo_surveys import HABITS, read_silo_survey
 from tests.support.statistical_checks import small_and_full

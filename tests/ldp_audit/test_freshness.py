@@ -22,9 +22,9 @@ from ldp_audit.freshness import (
     repeat_for_all,
     repeat_report,
 )
-from ldp_audit.frozen_environment import freeze_environment
 from ldp_audit.messages import MessagesByPerson
 from ldp_audit.people import focus_plan, make_people
+from ldp_audit.request_capture import freeze_environment
 
 ALPHA = 1e-9
 PLAN = focus_plan(compile_survey(), compile_survey().questions[0])

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-import ldp_audit.served_surveys
+import ldp_audit.messages
 from encoders.errors import LdpError
-from ldp_audit.served_surveys import describe_served_surveys
+from ldp_audit.cli import describe_served_surveys
 from ldp_client import Response, TransportError
 
 URL = "http://127.0.0.1:9/v1/surveys/nope"
@@ -29,7 +29,7 @@ class FakeTransport:
 
 def fake(monkeypatch: pytest.MonkeyPatch, response: Response | TransportError) -> FakeTransport:
     transport = FakeTransport(response)
-    monkeypatch.setattr(ldp_audit.served_surveys, "HttpTransport", lambda: transport)
+    monkeypatch.setattr(ldp_audit.messages, "HttpTransport", lambda: transport)
     return transport
 
 

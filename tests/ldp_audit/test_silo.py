@@ -8,9 +8,7 @@ import pytest
 from benchmarks.buggy_silos import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
-from ldp_audit.silo_audit import audit_silo
-from ldp_audit.silo_device import PublicSilo
-from ldp_audit.silo_rows import make_neighbours
+from ldp_audit.silo_audit import PublicSilo, audit_silo, make_neighbours
 from ldp_silo.epoch_reports import count_file
 from tests.support.commands import command, once
 from tests.support.silo_surveys import WARDS, read_silo_survey

@@ -8,7 +8,7 @@ pytest.importorskip("cryptography")
 
 from benchmarks.buggy_standing import MUTANTS, StepwiseStanding
 from encoders.survey import Plan, read_survey
-from encoders.survey.series import Series
+from encoders.survey.waves import Series
 from ldp_audit import audit
 from ldp_audit.device import PublicClient
 from ldp_audit.people import make_people

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ldp_aggregator import load_model
-from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_aggregator.rows.table_input import read_typed_columns
 from ldp_aggregator.wording.values import format_amount
 from ldp_central import curator_training, solver
 from ldp_central.curator_ledger import Ledger

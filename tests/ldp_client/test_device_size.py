@@ -53,7 +53,6 @@ FOR_DESKS = {
     ("survey", "silo_survey.py"),
     ("survey", "survey.py"),
     ("survey", "survey_tables.py"),
-    ("survey", "toml_lines.py"),
     ("survey", "toml_reader.py"),
     ("survey", "wave_calendar.py"),
 }

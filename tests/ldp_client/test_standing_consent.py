@@ -14,9 +14,9 @@ pytest.importorskip("cryptography")
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan, read_survey
 from encoders.survey.invitation import draw_invitation
-from encoders.survey.series import Series
 from encoders.survey.signature import signature_text
 from encoders.survey.unsealing import make_private_key
+from encoders.survey.waves import Series
 from ldp_client import Client, Journal, Response, State
 from ldp_client.cli import main
 from ldp_design.authoring.signing import KeyPair, make_keys, sign

@@ -7,7 +7,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from encoders.sender_address import find_sender
+from encoders.proxies import find_sender
 from ldp_relay import networks as module
 from ldp_relay.networks import (
     MAX_REFUSALS,

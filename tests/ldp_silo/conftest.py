@@ -58,7 +58,7 @@ def write_rows(tmp_path: Path) -> WriteRows:
 @pytest.fixture
 def silo(plan: SiloPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     """Build silos of one journal that have agreed and retry almost at once."""
-    monkeypatch.setattr("ldp_silo.sending.MAX_BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr("ldp_silo.epoch_reports.MAX_BACKOFF_SECONDS", 0.001)
 
     def build(
         transport: FakeTransport | None = None, survey: object = plan, granted: bool = True, **options: object

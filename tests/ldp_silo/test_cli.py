@@ -21,7 +21,7 @@ from ldp_design.authoring.signing import make_keys, sign
 from ldp_silo import SiloJournal
 from ldp_silo import silo as silo_module
 from ldp_silo.cli import main
-from ldp_silo.sending import EXPLANATIONS
+from ldp_silo.epoch_reports import EXPLANATIONS
 from tests.ldp_client.conftest import Collector
 from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, draw_rows
 from tests.support.commands import command
@@ -36,7 +36,7 @@ Run = Callable[..., tuple[int, str, str]]
 def collector(plan: SiloPlan, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     made = Collector(plan)
     monkeypatch.setattr(silo_module, "HttpTransport", lambda: made)
-    monkeypatch.setattr("ldp_silo.sending.MAX_BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr("ldp_silo.epoch_reports.MAX_BACKOFF_SECONDS", 0.001)
     return made
 
 
@@ -81,7 +81,7 @@ def test_the_same_command_sends_a_message_that_waits(run, collector, write_rows,
     collector.respond(DOWN)
     clock = SimpleNamespace(monotonic=itertools.count().__next__, sleep=lambda _: None, time=time.time)
     with monkeypatch.context() as patch:
-        patch.setattr("ldp_silo.sending.time", clock)  # an attempt takes a second
+        patch.setattr("ldp_silo.epoch_reports.time", clock)  # an attempt takes a second
         code, out, shown = run("report", URL, write_rows(50), "--timeout", "2")
     assert code == 3
     assert "epoch 1: waits to be sent (collector-unreachable: the collector did not respond" in out

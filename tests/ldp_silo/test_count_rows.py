@@ -11,7 +11,7 @@ from encoders.errors import RowError
 from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.row_cells import read_boolean
 from encoders.survey.silo_plan import SiloPlan
-from ldp_silo import column_counts, rows_file
+from ldp_silo import rows_file
 from ldp_silo.count_rows import CountedRows, count_rows
 from ldp_silo.rows_file import FileDigest, RepeatedRowsError, hash_file, open_rows
 from tests.ldp_silo.conftest import HEADER, draw_rows
@@ -68,7 +68,7 @@ def expected_counts(plan: SiloPlan, path: Path) -> list[int]:
 
 @pytest.mark.parametrize("most_texts", [0, 30, 1000])
 def test_counts_are_those_of_rows_coded_one_by_one(plan, write_rows, monkeypatch, most_texts):
-    monkeypatch.setattr(column_counts, "MAX_TEXTS", most_texts)
+    monkeypatch.setattr("ldp_silo.count_rows.MAX_TEXTS", most_texts)
     path = write_rows(3000)
     counted = count(plan, path)
     assert counted.counts == expected_counts(plan, path)
@@ -164,7 +164,7 @@ def test_lines_are_split_as_csv_splits_them(tmp_path, end, size):
 def test_a_cell_outside_the_survey_is_refused_by_column_and_row(
     plan, write_rows, monkeypatch, column, cell, problem, most_texts
 ):
-    monkeypatch.setattr(column_counts, "MAX_TEXTS", most_texts)
+    monkeypatch.setattr("ldp_silo.count_rows.MAX_TEXTS", most_texts)
     bad = [cell if name == column else good for name, good in zip(HEADER, GOOD, strict=True)]
     assert refusal(plan, write_rows([GOOD, GOOD, bad, GOOD])).startswith(problem)
 

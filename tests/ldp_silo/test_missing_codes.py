@@ -7,8 +7,7 @@ import pytest
 
 from encoders.errors import RowError
 from ldp_client.receipt import State
-from ldp_silo import column_counts
-from ldp_silo.count_rows import count_rows
+from ldp_silo.count_rows import MAX_TEXTS, count_rows
 from ldp_silo.rows_file import open_rows
 from tests.ldp_silo.conftest import HEADER, URL, draw_rows
 from tests.ldp_silo.test_cli import collector, run  # noqa: F401
@@ -37,9 +36,9 @@ def code_rows(rows: list[list[str]]) -> tuple[list[list[str]], list[list[str]]]:
     return coded, plain
 
 
-@pytest.mark.parametrize("texts", [column_counts.MAX_TEXTS, 10], ids=["texts", "numbers"])
+@pytest.mark.parametrize("texts", [MAX_TEXTS, 10], ids=["texts", "numbers"])
 def test_codes_count_as_the_rows_without_them(plan, write_rows, monkeypatch, texts):
-    monkeypatch.setattr(column_counts, "MAX_TEXTS", texts)
+    monkeypatch.setattr("ldp_silo.count_rows.MAX_TEXTS", texts)
     counted = []
     for number, rows in enumerate(code_rows(draw_rows(700))):
         with open_rows(write_rows(rows, name=f"{number}.csv"), bytes(32)) as file:
@@ -61,8 +60,8 @@ def test_codes_without_an_option_are_shown_to_the_holder_of_the_rows(plan, write
 
 
 def test_the_numbers_outside_take_little_memory(plan, write_rows, monkeypatch):
-    monkeypatch.setattr(column_counts, "MAX_OUTSIDE", 50)
-    monkeypatch.setattr(column_counts, "MAX_TEXTS", 10)
+    monkeypatch.setattr("ldp_silo.count_rows.MAX_OUTSIDE", 50)
+    monkeypatch.setattr("ldp_silo.count_rows.MAX_TEXTS", 10)
     numbers = [f"{1000 + number / 8}" for number in range(500)] + ["8888"] * 200
     with open_rows(write_rows([["yes", "no", "50", "70", each] for each in numbers]), bytes(32)) as file:
         [note] = count_rows(plan, file).notes

@@ -12,8 +12,8 @@ from encoders.survey.invitation import format_token
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client import Response, State
 from ldp_silo import Silo, SiloJournal
+from ldp_silo.epoch_reports import EXPLANATIONS
 from ldp_silo.ledger_checks import sum_epsilon
-from ldp_silo.sending import EXPLANATIONS
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_silo.conftest import DOWN, RECORDED, Build, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
@@ -92,7 +92,7 @@ def test_an_expired_or_withdrawn_message_is_not_sent_under_another_id(ward, writ
     expiring, withdrawn = write_rows(50, name="1.csv"), write_rows(draw_rows(9, seed=2), name="2.csv")
     transport = FakeTransport(CLOSED)
     for now in (1000.0, 1000.0 + 86_400):
-        monkeypatch.setattr("ldp_silo.sending.time.time", lambda now=now: now)
+        monkeypatch.setattr("ldp_silo.epoch_reports.time.time", lambda now=now: now)
         receipt = ward(transport, 0).report(expiring)
     assert receipt.state is State.EXPIRED
     transport.responses = [DOWN]

@@ -118,12 +118,12 @@ def test_a_pause_that_the_collector_requests_is_kept(silo, write_rows):
 def test_a_closed_survey_expires_a_message_after_a_day(silo, write_rows, monkeypatch):
     transport = FakeTransport(CLOSED)
     ward = silo(transport)
-    monkeypatch.setattr("ldp_silo.sending.time.time", lambda: 1000.0)
+    monkeypatch.setattr("ldp_silo.epoch_reports.time.time", lambda: 1000.0)
     assert ward.report(write_rows(50)).reason == "closed-once"
     assert ward.status().why.startswith("the collector says that the survey is closed")
-    monkeypatch.setattr("ldp_silo.sending.time.time", lambda: 1000.0 + 86_399)
+    monkeypatch.setattr("ldp_silo.epoch_reports.time.time", lambda: 1000.0 + 86_399)
     assert ward.flush().reason == "closed-once"
-    monkeypatch.setattr("ldp_silo.sending.time.time", lambda: 1000.0 + 86_400)
+    monkeypatch.setattr("ldp_silo.epoch_reports.time.time", lambda: 1000.0 + 86_400)
     assert ward.flush().state is State.EXPIRED
 
 

@@ -11,7 +11,7 @@ from encoders.report import unpack
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.cli import main
 from ldp_silo.count_rows import CountedRows, count_rows
-from ldp_silo.message import make_message
+from ldp_silo.message_preview import make_message
 from ldp_silo.rows_file import open_rows
 from tests.ldp_client.conftest import Collector
 from tests.support import silo_surveys

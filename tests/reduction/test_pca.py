@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reduction.pca import principal_components
+from reduction.fit import principal_components
 
 
 @pytest.mark.parametrize("shape", [(5, 2), (40, 7), (3, 6)])

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from encoders.mechanisms.count_table import CountTable
-from encoders.mechanisms.counted_table import CountedTable
+from encoders.mechanisms.counted_table import CountedTable, CountTable
 
 ScaleOf = Callable[[CountedTable, int, Sequence[int]], Fraction]
 """Returns the scale of the noise in a cell, of a message with some exact counts."""

@@ -32,8 +32,8 @@ from encoders.survey.survey import Survey
 from ldp_aggregator.classifiers.stored_model import SurveyEstimates, load_model
 from ldp_aggregator.reports.batch_reader import BatchReader
 from ldp_aggregator.results_file import ModelError
-from ldp_aggregator.rows.csv_rows import TableError, parse_text_columns, parse_typed_columns
 from ldp_aggregator.rows.encode_table import encode_table
+from ldp_aggregator.rows.table_input import TableError, parse_text_columns, parse_typed_columns
 from ldp_aggregator.snapshot import SnapshotError, read_snapshot
 from ldp_client import load_plan
 from ldp_silo.count_rows import count_rows

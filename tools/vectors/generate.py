@@ -39,7 +39,7 @@ from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.questions import Question
-from encoders.survey.series import Series
+from encoders.survey.waves import Series
 from tools.vectors import (
     bad_plans,
     compositions,

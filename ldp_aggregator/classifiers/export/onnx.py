@@ -21,8 +21,8 @@ from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.classifiers.export import ONNX
+from ldp_aggregator.classifiers.row_reader import SurveyClassifier
 from ldp_aggregator.classifiers.stored_model import SurveyEstimates
-from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
 from ldp_aggregator.prediction.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.results_file import ModelError, no_classifier
 

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import NumericFeature
 from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
+from ldp_aggregator.classifiers.row_reader import SurveyClassifier
 from ldp_aggregator.classifiers.stored_model import SurveyEstimates
-from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
 from ldp_aggregator.prediction.scoring import DiscreteLikelihood, GaussianLikelihood
 from ldp_aggregator.results_file import ModelError, no_classifier
 

@@ -1,7 +1,4 @@
-"""The dashboard at /: consists only of files of this package, and loads nothing from other hosts.
-
-The page itself is public and contains no data; it fetches the data with the token that the operator types in.
-"""
+"""The dashboard at /: public files of this package; the operator's token, typed in, fetches the data."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Prometheus metrics of the collector.
-
-Prometheus keeps their history. So they distinguish surveys, but not questions or answers, and sizes are in
-whole MiB.
-"""
+"""Prometheus metrics of the collector, by survey, not by question or answer: Prometheus keeps a history."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ from prometheus_client.core import (
 )
 
 from encoders.build import find_build
-from encoders.proxy_refusals import count_refusals
+from encoders.proxies import count_refusals
 from ldp_aggregator.collector.serving.traffic import (
     DURATIONS,
     RESTARTS,
@@ -36,12 +32,11 @@ from ldp_aggregator.collector.serving.traffic import (
     Traffic,
 )
 from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.collector.shared_call import SharedCall
+from ldp_aggregator.collector.shared_results import SharedCall
 from ldp_aggregator.stores import Store, StoreError, StoreFailure
-from ldp_aggregator.stores.operator_log import find_last_backup
+from ldp_aggregator.stores.operator_log import DELETED, find_last_backup, read_deletion_dates
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 from ldp_aggregator.stores.store import count_reports, token_namespace
-from ldp_aggregator.stores.tombstone import DELETED, read_deletion_dates
 
 STORE_SECONDS = 3.0
 """How long a response waits for the store; Prometheus waits 10 s for a response by default."""

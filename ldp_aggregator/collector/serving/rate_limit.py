@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from time import monotonic
 
-from encoders.sender_address import Network, find_sender
+from encoders.proxies import Network, find_sender
 from ldp_aggregator.background_task import BackgroundTask
 
 WINDOW_SECONDS = 60

@@ -21,8 +21,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from encoders.build import find_build
 from encoders.errors import LdpError
-from encoders.open_files import MAX_CONNECTIONS, allow_connections
-from encoders.socket_activation import require_no_passed_sockets
+from encoders.server_sockets import MAX_CONNECTIONS, allow_connections, require_no_passed_sockets
 from ldp_aggregator.collector.access_tokens import WARNING_DAYS
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.errors import SettingsError

@@ -35,10 +35,7 @@ FAKE_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Influence:
-    """How far fake reports to one question can move the entries of an estimate, up or down.
-
-    If each person answers all questions, a fake envelope contains a report to each, and moves all at once.
-    """
+    """How far fake reports to one question, or fake envelopes, can move the entries of an estimate."""
 
     estimate: str
     """A name of docs/poisoning.md; of a question about several features, with " of " and the feature."""

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from encoders.mechanisms.count_table import CountTable
+from encoders.mechanisms.counted_table import CountTable
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior

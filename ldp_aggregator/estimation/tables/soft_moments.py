@@ -14,12 +14,16 @@ from typing import Self
 
 import numpy as np
 
+from encoders.mechanisms.counted_table import laplace_variance
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS
-from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
+from ldp_aggregator.estimation.class_prior import PooledPrior, pool_prior
+from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS, FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE, CombinedFrequencies
 from ldp_aggregator.estimation.numeric.moments import Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, ClassCounts, NoisyTable, estimate_table
+from ldp_aggregator.snapshot import SiloSnapshot
 
 _SOURCES = np.array([[-1.0, 0, 1, 0], [1, -1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1]])
 """Sums of x, of x^2, of missing numbers and of rows, as combinations of the cells."""
@@ -177,3 +181,179 @@ def _row_moments(people: Population) -> tuple[FloatArray, FloatArray]:
         ]
     )
     return products, np.stack([people.first, people.second, absent, share])
+
+
+_SILO_SOURCES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledMoments(ClassMoments):
+    """Raw estimates of the moments of one number, per class; sources are those of silos, then of others.
+
+    All moments have the same weights, so errors that a sum and its share have in common cancel.
+    """
+
+    silos: SoftMoments
+    others: ClassMoments
+    """Of people, of silos, or pooled, with all moments and their own prior."""
+    weight: float
+    """The weight of the silos: inverse to the variance of a mean, averaged over the classes."""
+
+    @classmethod
+    def from_estimates(
+        cls, silos: SoftMoments, others: ClassMoments, prior: PooledPrior
+    ) -> Self | SoftMoments:
+        """Pool the moments; those of silos alone if the others lack reports about one of the moments."""
+        if others.first is None or others.second is None or not others.prior.known:
+            return silos
+        mean = np.clip(np.nan_to_num(silos.first.over(silos.present).value), -1.0, 1.0)
+        variances = [
+            float((first - each.present.times(mean)).variance(each.noise).mean())
+            for each, first in ((silos, silos.first), (others, others.first))
+        ]
+        return cls(
+            questions=(),
+            prior=prior,
+            can_be_missing=silos.can_be_missing,
+            silos=silos,
+            others=others,
+            weight=variances[1] / sum(variances),
+        )
+
+    @cached_property
+    def noise(self) -> FloatArray:
+        return _join_blocks(self.silos.noise, self.others.noise)
+
+    def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        mine, _, _ = self.silos.split_noise()
+        theirs, other_factors, signs = self.others.split_noise()
+        factors = np.zeros((len(other_factors), len(self.noise), self.k))
+        factors[:, _SILO_SOURCES:] = other_factors
+        return _join_blocks(mine, theirs), factors, signs
+
+    def _lift(self, quantity: Quantity, first: int) -> Quantity:
+        slopes = np.zeros((len(self.noise), self.k))
+        slopes[first : first + len(quantity.slopes)] = quantity.slopes
+        return Quantity(quantity.value, slopes)
+
+    def _pool(self, silos: Quantity, others: Quantity | None) -> Quantity:
+        assert others is not None
+        mine, theirs = self._lift(silos, 0), self._lift(others, _SILO_SOURCES)
+        return mine.times(self.weight) + theirs.times(1 - self.weight)
+
+    @cached_property
+    def class_share(self) -> Quantity:
+        return self._pool(self.silos.class_share, self.others.class_share)
+
+    @cached_property
+    def first(self) -> Quantity:
+        return self._pool(self.silos.first, self.others.first)
+
+    @cached_property
+    def second(self) -> Quantity:
+        return self._pool(self.silos.second, self.others.second)
+
+    @cached_property
+    def missing(self) -> Quantity | None:
+        return None if self.silos.missing is None else self._pool(self.silos.missing, self.others.missing)
+
+    @property
+    def second_bias(self) -> float:
+        """Bound on the bias of E[x^2], to which only reports of people add."""
+        return (1 - self.weight) * self.others.second_bias
+
+    def fourth_cumulant(self, quantity: Quantity) -> FloatArray:
+        mine, theirs = quantity.slopes[:_SILO_SOURCES], quantity.slopes[_SILO_SOURCES:]
+        others = self.others.fourth_cumulant(Quantity(quantity.value, theirs))
+        return self.silos.fourth_cumulant(Quantity(quantity.value, mine)) + others
+
+    def with_cautious_noise(self) -> PooledMoments:
+        return replace(self, silos=self.silos.with_cautious_noise(), others=self.others.with_cautious_noise())
+
+    @property
+    def differences(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        pairs = [
+            (self.silos.first, self.others.first),
+            (self.silos.second, self.others.second),
+            (self.silos.missing, self.others.missing),
+        ]
+        contrasts = [
+            self._lift(mine, 0) - self._lift(other, _SILO_SOURCES)
+            for mine, other in pairs
+            if mine is not None and other is not None
+        ]
+        if not contrasts:
+            return np.zeros(0), np.zeros(0), np.zeros(0)
+        parts = ((each.value, each.variance(self.noise), self.fourth_cumulant(each)) for each in contrasts)
+        value, variance, fourth = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return value, variance, fourth
+
+
+def _join_blocks(one: FloatArray, other: FloatArray) -> FloatArray:
+    size, first = len(one) + len(other), len(one)
+    joined = np.zeros((size, size, one.shape[-1]))
+    joined[:first, :first], joined[first:, first:] = one, other
+    return joined
+
+
+@dataclass(frozen=True)
+class SiloTables:
+    snapshot: SiloSnapshot
+    """The sums of all messages."""
+    tables: tuple[NoisyTable, ...]
+    """One per feature. Each cell has the noise of all messages."""
+
+    @classmethod
+    def from_snapshot(cls, snapshot: SiloSnapshot) -> Self:
+        messages, cells = snapshot.messages, snapshot.cells
+        tables = [
+            NoisyTable(
+                cells=cells[table.start : table.end].reshape(table.values, table.labels),
+                unit=table.unit,
+                cell_variance=messages * laplace_variance(table.scale),
+                terms=messages,
+            )
+            for table in snapshot.plan.mechanism.tables
+        ]
+        return cls(snapshot, tuple(tables))
+
+    @property
+    def plan(self) -> SiloPlan:
+        return self.snapshot.plan
+
+    @property
+    def messages(self) -> int:
+        return self.snapshot.messages
+
+    @property
+    def k(self) -> int:
+        return len(self.plan.label.values)
+
+    @cached_property
+    def classes(self) -> ClassCounts | None:
+        return ClassCounts.from_tables(self.tables) if self.messages else None
+
+    @property
+    def n(self) -> int:
+        return round(self.classes.rows) if self.classes else 0
+
+    @property
+    def prior(self) -> PooledPrior:
+        if self.classes:
+            return self.classes.pooled_prior
+        return pool_prior([], self.k)
+
+    def estimate_features(self) -> list[TableEstimate | ClassMoments]:
+        return [self._estimate_feature(index) for index in range(len(self.tables))]
+
+    def _estimate_feature(self, index: int) -> TableEstimate | ClassMoments:
+        table, is_number = self.tables[index], self.tables[index].unit > 1
+        if self.classes:
+            estimate = SoftMoments.from_table if is_number else estimate_table
+            return estimate(table, self.classes)
+        if is_number:
+            can_be_missing = self.plan.features[index].missing == "category"
+            return ClassMoments((), self.prior, can_be_missing)
+        size = table.cells.size
+        covariance = FrequencyCovariance.unknown(np.full(size, 1 / size))
+        return CombinedFrequencies(0, np.full(size, math.nan), covariance, COUNT_TABLE, ())

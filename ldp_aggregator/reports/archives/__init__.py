@@ -17,9 +17,12 @@ from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives.parts import (
+    ALL_PROCESSORS,
     Partition,
+    Run,
     SpilledSection,
     count_part,
+    open_workers,
     spill_errors,
     spill_section,
 )
@@ -30,7 +33,6 @@ from ldp_aggregator.reports.archives.reader import (
     divide_archive,
     require_reports,
 )
-from ldp_aggregator.reports.archives.workers import ALL_PROCESSORS, Run, open_workers
 from ldp_aggregator.snapshot import AnySnapshot, make_snapshot, sum_snapshots
 
 __all__ = ["ALL_PROCESSORS", "ArchiveError", "Warn", "count_archives"]

@@ -165,10 +165,7 @@ class ArchiveParser:
 
 
 def _measure_piece(data: bytes, start: int) -> int:
-    """Return the length of the array of five that starts at `start`, 0 if the data end inside it.
-
-    Any other array raises ValueError, TypeError, RecursionError or msgpack.UnpackException.
-    """
+    """Return the length of the array of five at `start`, 0 if the data end inside it; others raise errors."""
     if data[start] != ARRAY_OF_FIVE:
         raise ValueError("no array of five")
     for size in (_USUAL_PIECE_BYTES, _MAX_PIECE_BYTES):

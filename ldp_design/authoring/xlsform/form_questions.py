@@ -16,7 +16,7 @@ from pyxform import aliases
 
 from encoders.canonical import decimal_text, look_of, to_nfc
 from encoders.survey.conditions import MAX_TERMS
-from encoders.survey.toml_lines import parse_toml
+from encoders.survey.toml_reader import parse_toml
 from ldp_design.authoring.draft import DraftError
 from ldp_design.authoring.survey_texts import exclude_each_other
 from ldp_design.authoring.toml_edit import quote

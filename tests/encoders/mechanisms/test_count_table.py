@@ -15,8 +15,16 @@ import pytest
 from scipy.optimize import linprog
 
 from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
-from encoders.mechanisms.count_table import CLAMP_SCALES, MAX_CELL, CountTable
-from encoders.mechanisms.counted_table import FALSE_ALARM, SOFT_UNIT, STEPS, bound_sum, soft_parts
+from encoders.mechanisms.counted_table import (
+    CLAMP_SCALES,
+    FALSE_ALARM,
+    MAX_CELL,
+    SOFT_UNIT,
+    STEPS,
+    CountTable,
+    bound_sum,
+    soft_parts,
+)
 from encoders.randomness import FastStream, SystemEntropy
 from tests.support.silo_laws import clamped_law, worst_log_ratio
 
@@ -149,7 +157,7 @@ def test_a_cell_beyond_the_clamp_is_sent_clamped(monkeypatch):
     mechanism = CountTable(SHAPES, LABELS, 50, 1, Fraction(2))
     reach = CLAMP_SCALES * 2
     for noise, expected in ((-(10**6), -reach), (10**6, 50 + reach)):
-        monkeypatch.setattr("encoders.mechanisms.count_table.draw_laplace", lambda *_, noise=noise: noise)
+        monkeypatch.setattr("encoders.mechanisms.counted_table.draw_laplace", lambda *_, noise=noise: noise)
         assert mechanism.contribution(mechanism.perturb([7] * 8, SystemEntropy())) == [expected] * 8
 
 

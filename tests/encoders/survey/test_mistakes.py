@@ -2,9 +2,9 @@
 
 import pytest
 
-from encoders.survey import toml_lines
+from encoders.survey import toml_reader
 from encoders.survey.plan_files import PEOPLE_PLANS
-from encoders.survey.toml_lines import parse_toml
+from encoders.survey.toml_reader import parse_toml
 from tests.support.mistakes import assert_explained, refuse
 from tests.support.surveys import GOOD
 
@@ -342,8 +342,8 @@ def test_dots_and_brackets_in_texts_and_comments_do_not_count():
 
 def test_the_lines_of_many_mistakes_are_found_in_one_pass(monkeypatch):
     read = []
-    find_keys = toml_lines._keys
-    monkeypatch.setattr(toml_lines, "_keys", lambda line: read.append(line) or find_keys(line))
+    find_keys = toml_reader._keys
+    monkeypatch.setattr(toml_reader, "_keys", lambda line: read.append(line) or find_keys(line))
     text = GOOD + "".join(f"[features.f{number}]\nvalues = [1]\nbins = 1\n" for number in range(50))
     error = refuse(text)
     assert len(error.problems) == 100

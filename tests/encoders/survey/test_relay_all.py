@@ -22,7 +22,6 @@ from encoders.mechanisms import DE
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey import relay as relay_module
-from encoders.survey.divide_epsilon import typical_error
 from encoders.survey.plan_checks import check_envelope
 from encoders.survey.questions import BOTH, MEAN, SQUARE
 from encoders.survey.relay_promise import (
@@ -34,6 +33,7 @@ from encoders.survey.relay_promise import (
     rough_budget,
     rough_cost,
     smallest_batch,
+    typical_error,
 )
 from tests.support.mistakes import refuse
 from tests.support.surveys import RELAY_KEYS, RELAYED

@@ -265,6 +265,6 @@ def test_a_message_that_was_sealed_for_other_keys_cannot_be_opened():
 def test_an_installation_without_hpke_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.hpke", None)  # as before version 47
     with pytest.raises(
-        MissingExtraError, match=r"cryptography 47 or later: pip install 'ldp-bayes\[relay\]'"
+        MissingExtraError, match=r"cryptography 47 or later: pip install 'ldp-bayes\[device-relay\]'"
     ):
         seal_envelope(PLAN, [make_report()])

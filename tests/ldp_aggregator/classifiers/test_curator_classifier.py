@@ -16,7 +16,7 @@ from ldp_aggregator.classifiers.export.sklearn import to_sklearn
 from ldp_aggregator.classifiers.stored_model import CuratorClassifier, load_model
 from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
 from ldp_aggregator.results_file import ModelError, read_trained
-from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_aggregator.rows.table_input import read_typed_columns
 from ldp_central.curator_training import CuratorRows, CuratorTraining, read_curator_rows
 from ldp_central.promise import Promise
 from tests.support.central_surveys import make_csv, survey_text

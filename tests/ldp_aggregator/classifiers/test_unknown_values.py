@@ -23,13 +23,13 @@ def model(number_model_path: Path) -> NaiveBayes:
 def score_without(model: NaiveBayes, row: dict[str, object], names: set[str]) -> np.ndarray:
     """Return the log-probabilities of one row from the likelihoods of the other features."""
     [codes] = model.encode([row])
-    scores = model.log_probabilities_.prior[None, :].copy()
+    scores = model.log_probabilities_.prior[:, None].copy()
     for feature, code, likelihood in zip(
         model.plan_.features, codes, model.log_probabilities_.likelihoods, strict=True
     ):
         if feature.name not in names:
             likelihood.add_to(scores, np.array([code]))
-    return normalise_log_scores(scores)
+    return normalise_log_scores(scores.T)
 
 
 KNOWN = {"tea": "green", "hours": 5.0, "age": 50.0}
@@ -77,7 +77,7 @@ def test_values_that_are_no_category_and_no_number_stay_errors(model):
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_fast_prediction_and_scores_agree_about_unknown_numbers(labels):
+def test_predictions_and_scores_agree_about_unknown_numbers(labels):
     model = random_model(DISCRETE, labels).set_params(handle_unknown="ignore")
     X = random_integers().astype(float)
     X[::7, 0] = np.nan

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from ldp_aggregator.cli.amounts import Count
+from ldp_aggregator.cli.file_options import Count
 
 
 @pytest.mark.parametrize("text", ["3000", "3,000", "3_000", " 3000 ", "+3,000", "0003000"])

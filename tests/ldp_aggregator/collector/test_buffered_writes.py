@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from encoders.errors import Reason
-from ldp_aggregator.collector import buffered_writes
+from ldp_aggregator.collector import intake
 from ldp_aggregator.stores import MemoryStore
 
 
@@ -23,9 +23,9 @@ class SlowStore(MemoryStore):
 
 
 def test_a_flush_waits_for_a_write_that_is_under_way(monkeypatch):
-    monkeypatch.setattr(buffered_writes, "REJECTION_SECONDS", 0)
+    monkeypatch.setattr(intake, "REJECTION_SECONDS", 0)
     store = SlowStore()
-    writes = buffered_writes.BufferedWrites("sleep", store)
+    writes = intake.BufferedWrites("sleep", store)
     writes.add_rejections([next(iter(Reason))])
     assert store.started.wait(10)
     threading.Timer(0.2, store.go_on.set).start()

@@ -81,7 +81,7 @@ def test_an_error_of_the_support_counters_affects_no_response(plan, store, monke
 
 
 def test_a_flush_writes_the_support_counters_of_the_last_reports(plan, store, monkeypatch):
-    monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.PAYLOAD_SECONDS", 0.05)
+    monkeypatch.setattr("ldp_aggregator.collector.intake.PAYLOAD_SECONDS", 0.05)
     question = next(each for each in plan.questions if each.mechanism.support_counters)
     for number in range(2):
         Intake(plan, store).record_body(pack(make(plan, question.index, number=number)))
@@ -203,7 +203,7 @@ def test_rejections_are_buffered_until_the_store_can_be_used(plan, store, monkey
     def away(*_: object) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.REJECTION_SECONDS", 0.01)
+    monkeypatch.setattr("ldp_aggregator.collector.intake.REJECTION_SECONDS", 0.01)
     monkeypatch.setattr(store, "add_rejections", away)
     intake = Intake(plan, store)
     good, other = make(plan, number=1), make(plan, number=2)

@@ -1,5 +1,7 @@
 """The pages of the collector match their OpenAPI description, checked by Schemathesis."""
 
+import json
+
 import pytest
 import schemathesis
 from hypothesis import strategies as st
@@ -10,13 +12,15 @@ from encoders.errors import Reason
 from encoders.randomness import FastStream
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
-from encoders.survey.unsealing import MESSAGES_TYPE
+from encoders.survey.compiled_plan import SILO
+from encoders.survey.unsealing import MAX_MESSAGES, MESSAGES_TYPE
 from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.current_results import ALL_LOOKS, ONE_LOOK
 from ldp_aggregator.collector.openapi import UNDESCRIBED_ENDPOINTS, describe
 from ldp_aggregator.collector.request_body import PLAIN_TEXT
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
-from ldp_aggregator.stores.schedule import Schedule
+from ldp_aggregator.stores.schedule import Phase, Schedule
 from ldp_aggregator.stores.store import SCHEDULES, TEXTS
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import ROW, SURVEY, make_client, make_store
@@ -48,6 +52,14 @@ def described(store: MemoryStore, wrong_tokens: int = 0, **options: object) -> s
 
 
 schema = described(MemoryStore())
+
+
+def test_the_description_names_the_values_and_forms_of_the_program():
+    text = json.dumps(schema.raw_schema)
+    phases = [phase for phase in Phase if phase is not Phase.WAITING]
+    for values in (phases, [ONE_LOOK, ALL_LOOKS], [MEDIA_TYPE], [PLAIN_TEXT], [MESSAGES_TYPE], [SILO]):
+        assert json.dumps(values)[1:-1] in text
+    assert f"From 1 to {MAX_MESSAGES:,} sealed messages" in text
 
 
 @pytest.mark.slow

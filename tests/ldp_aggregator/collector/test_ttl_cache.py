@@ -6,7 +6,7 @@ import pytest
 
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.collector.ttl_cache import TtlCache
+from ldp_aggregator.collector.shared_results import TtlCache
 from ldp_aggregator.stores.failure import MissingSurveyError
 
 

@@ -10,7 +10,7 @@ import pytest
 from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
 from encoders.survey import Plan
-from ldp_aggregator.collector.report_counts import describe_progress
+from ldp_aggregator.collector.current_results import describe_progress
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.estimates import estimate_survey

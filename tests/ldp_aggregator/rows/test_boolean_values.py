@@ -6,7 +6,7 @@ import pytest
 
 from encoders.survey import BinnedFeature, CategoricalFeature
 from encoders.survey.row_cells import read_boolean
-from ldp_aggregator.rows.spellings import read_boolean_columns
+from ldp_aggregator.rows.encode_table import read_boolean_columns
 
 BOOLEANS = ("true", "false")
 

@@ -7,7 +7,7 @@ import pytest
 
 from encoders.errors import RowError
 from encoders.survey import BinnedFeature, CategoricalFeature
-from ldp_aggregator.rows.csv_rows import TableError, read_text_columns, read_typed_columns
+from ldp_aggregator.rows.table_input import TableError, read_text_columns, read_typed_columns
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def estimate_choices(users: int) -> Estimates:
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 @pytest.mark.parametrize("label", [None, ["yes", "no"]])
 def test_results_call_noise_what_the_size_calls_noise(label, epsilon, monkeypatch):
-    monkeypatch.setattr("ldp_design.sizing.survey_size.find_remedies", lambda *_: None)  # they take most time
+    monkeypatch.setattr("ldp_design.sizing.changes.find_remedies", lambda *_: None)  # they take most time
     features = CHOICES | {"hours": {"range": [0, 10]}}
     survey = read_survey(survey_toml(features=features, label=label, epsilon=epsilon))
     plan = survey.compile()

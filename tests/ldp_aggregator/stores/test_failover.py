@@ -12,8 +12,8 @@ import redis
 from encoders.survey import read_survey
 from ldp_aggregator.stores import StoreError, StoreFailure, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
-from ldp_aggregator.stores.redis_aof import _RECONNECT_SECONDS, AofRewriter
 from ldp_aggregator.stores.redis_servers import RedisServers
+from ldp_aggregator.stores.redis_settings import _RECONNECT_SECONDS, AofRewriter
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY, ask
 from tests.ldp_aggregator.collector.test_durability import SHORT_CACHE

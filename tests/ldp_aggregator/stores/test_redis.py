@@ -271,7 +271,7 @@ def test_a_snapshot_shows_no_order_of_reports(tmp_path, start_redis):
 def test_the_time_of_a_rewrite_is_drawn_within_the_interval(url, monkeypatch, client):
     rewrite_once(client)
     # the file contains this time, and would otherwise show the arrival of the first report
-    monkeypatch.setattr("ldp_aggregator.stores.redis_aof._draw_uniform", lambda: 0.001)
+    monkeypatch.setattr("ldp_aggregator.stores.redis_settings._draw_uniform", lambda: 0.001)
     store = RedisStore(f"{url}?rewrite_seconds=1000")
     store.check_durability(StorePolicy())
     count(store)
@@ -280,7 +280,7 @@ def test_the_time_of_a_rewrite_is_drawn_within_the_interval(url, monkeypatch, cl
 
 
 def test_a_rewrite_that_fails_is_requested_again(monkeypatch, start_redis):
-    monkeypatch.setattr("ldp_aggregator.stores.redis_aof._RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("ldp_aggregator.stores.redis_settings._RETRY_SECONDS", 0.05)
     delay = ("--rdb-key-save-delay", "10000000")  # microseconds per key
     server, store = start_redis(*delay, query="?rewrite_seconds=1")
     store.check_durability(StorePolicy())

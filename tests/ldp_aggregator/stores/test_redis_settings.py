@@ -11,7 +11,7 @@ import redis
 
 from ldp_aggregator.stores import StoreError, StoreFailure, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
-from ldp_aggregator.stores.redis_scripts import counter_keys
+from ldp_aggregator.stores.redis_servers import counter_keys
 from tests.ldp_aggregator.stores.conftest import StartRedis, count
 from tests.support.batches import is_ready, record
 from tests.support.servers import (

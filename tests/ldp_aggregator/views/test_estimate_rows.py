@@ -39,7 +39,7 @@ from ldp_aggregator.views.estimate_rows import (
     list_records,
 )
 from ldp_aggregator.views.estimate_tables import build_comparison_tables, build_feature_tables
-from ldp_aggregator.wording.values import UNKNOWN
+from ldp_aggregator.wording.values import write_unknown
 from tests.ldp_aggregator.views.samples import (
     PLAIN_COLUMNS,
     TABLES,
@@ -240,7 +240,7 @@ def test_what_the_table_calls_known_is_what_pages_and_terminals_show(name):
     ]
     assert sorted(shown) == sorted(in_table)
     compared = build_comparison_tables(rows, results.plan).values()
-    words = sum(cell == UNKNOWN for table in compared for row in table.rows for cell in row)
+    words = sum(cell == write_unknown() for table in compared for row in table.rows for cell in row)
     unknown = [row for row in rows if row.statistic in COMPARISONS and row.column is None and not row.known]
     assert words == len(unknown)
 

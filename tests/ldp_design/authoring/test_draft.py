@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 import ldp_client.client
 from encoders.survey import CategoricalFeature, read_survey
 from encoders.survey.features import Choices
-from ldp_aggregator.rows.spellings import read_boolean_columns
+from ldp_aggregator.rows.encode_table import read_boolean_columns
 from ldp_design.authoring import overview
-from ldp_design.authoring.cell_texts import NO_ANSWER
-from ldp_design.authoring.column_types import LeftOut, infer_feature, round_outward
+from ldp_design.authoring.column_types import NO_ANSWER, LeftOut, infer_feature, round_outward
 from ldp_design.authoring.draft import DraftError, draft_survey, make_survey_id
 from ldp_design.authoring.toml_edit import quote
 

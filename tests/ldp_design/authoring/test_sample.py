@@ -8,11 +8,16 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
-from ldp_aggregator.rows.csv_rows import TableError
-from ldp_design.authoring.cell_texts import find_codes, find_unsuitable
-from ldp_design.authoring.column_types import LeftOut, find_choices, infer_feature
+from ldp_aggregator.rows.table_input import TableError
+from ldp_design.authoring.column_types import (
+    LeftOut,
+    find_choices,
+    find_codes,
+    find_unsuitable,
+    infer_feature,
+)
 from ldp_design.authoring.draft import DraftError, draft_survey
-from ldp_design.authoring.sample import read_sample
+from ldp_design.authoring.sample_row import read_sample
 from tests.support.commands import command
 
 ROWS = 40

@@ -17,7 +17,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.estimation.tables.soft_moments import SiloTables
 from ldp_central.curator_naive_bayes import exact_tables
 from ldp_central.promise import Promise
 from ldp_design.comparison import trust_experiment as module

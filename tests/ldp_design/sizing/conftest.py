@@ -6,7 +6,7 @@ import pytest
 @pytest.fixture
 def without_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the searches for remedies, for tests that read other parts of a size."""
-    monkeypatch.setattr("ldp_design.sizing.survey_size.find_remedies", lambda *_: None)
+    monkeypatch.setattr("ldp_design.sizing.changes.find_remedies", lambda *_: None)
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def run(
 ) -> None:
     """Run a silo: agree, report, wait for the outcome."""
     tracer = LineTracer(fatal)
-    with mock.patch("ldp_silo.sending.MAX_BACKOFF_SECONDS", 0.1):
+    with mock.patch("ldp_silo.epoch_reports.MAX_BACKOFF_SECONDS", 0.1):
         silo = Silo(url, journal=journal, token=token)
         if traced:
             threading.settrace(tracer)

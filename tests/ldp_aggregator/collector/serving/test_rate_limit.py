@@ -5,7 +5,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from encoders.sender_address import find_sender
+from encoders.proxies import find_sender
 from ldp_aggregator.collector.serving.rate_limit import RateLimit
 from tests.support.servers import wait_for
 

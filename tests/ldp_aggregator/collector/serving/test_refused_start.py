@@ -197,7 +197,7 @@ def test_a_store_that_cannot_be_filled_leaves_no_file(serve, survey, url, tmp_pa
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("ldp_aggregator.stores.sqlite.create_tables", fail)
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite_file.create_tables", fail)
     before = sorted(os.listdir(tmp_path))
     result = serve(survey, "--store", url, "--bind", "127.0.0.1:0")
     assert result.stderr.startswith("Error: the SQLite store cannot be used")

@@ -22,7 +22,7 @@ from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.moments import POWERS, Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.tables.pooled_moments import PooledMoments
+from ldp_aggregator.estimation.tables.soft_moments import PooledMoments
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot

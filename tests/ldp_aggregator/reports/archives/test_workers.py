@@ -14,7 +14,7 @@ import pytest
 from benchmarks.synthetic_archives import make_reports
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError
-from ldp_aggregator.reports.archives.workers import open_workers
+from ldp_aggregator.reports.archives.parts import open_workers
 from tests.ldp_aggregator.reports.archives.test_equality import body
 from tests.support.servers import wait_for
 
@@ -59,7 +59,7 @@ def test_an_error_of_a_worker_names_the_file(plan, read, scheduler):
 @pytest.mark.slow
 def test_an_unreachable_cluster_is_named(plan, read, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("ldp_aggregator.reports.archives.workers._TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("ldp_aggregator.reports.archives.parts._TIMEOUT_SECONDS", 0.2)
     with pytest.raises(ArchiveError, match=r"Dask cluster tcp://127.0.0.1:9 cannot be reached"):
         read(plan, make_reports(plan, 1)[0], workers="tcp://127.0.0.1:9")
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from encoders.canonical import decimal_text
 from encoders.explain.text import Counted
-from encoders.mechanisms.auto_choice import explain_mechanisms
+from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey.compiled_plan import SILO, AnyPlan
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.table_result import TableResult

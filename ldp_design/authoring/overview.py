@@ -11,7 +11,7 @@ from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
-from encoders.mechanisms.auto_choice import explain_mechanisms
+from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.conditions import KEY
 from encoders.survey.features import Choices

@@ -35,8 +35,7 @@ from benchmarks.port_client import ADAPTERS, CLIENTS, PortClient
 from encoders.survey import Plan, Question, Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.questions import SQUARE
-from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloPlan, SiloSurvey
 from ldp_aggregator.prediction import LINEAR
 from ldp_audit import PublicClient, audit
 from ldp_audit.audit import WHOLE_REQUESTS, collect_reports

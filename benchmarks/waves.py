@@ -30,8 +30,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import ClassConditional, Gaussian, IntervalEstimate
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, SHARE
-from ldp_aggregator.series.course import Course, find_standing
-from ldp_aggregator.series.series import estimate_series
+from ldp_aggregator.series.series import Course, estimate_series, find_standing
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_series
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_audit import freshness
-from ldp_audit.blackbox import ALPHA, required_requests
+from ldp_audit.blackbox import ALPHA, Messages, MessagesByPerson, required_requests
 from ldp_audit.device import (
     Device,
     PublicClient,
@@ -21,7 +21,6 @@ from ldp_audit.device import (
 )
 from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.homogeneity import check_homogeneity
-from ldp_audit.messages import Messages, MessagesByPerson
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
 from ldp_audit.relay_audit import check_relay
 from ldp_audit.request_capture import check_requests

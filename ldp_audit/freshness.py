@@ -17,9 +17,8 @@ from encoders.errors import ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
 from encoders.survey.compiled_plan import INDEX_BYTES
-from ldp_audit.blackbox import clopper_pearson_lower, clopper_pearson_upper
+from ldp_audit.blackbox import Messages, MessagesByPerson, clopper_pearson_lower, clopper_pearson_upper
 from ldp_audit.device import Device, Reporter, RequestDevice
-from ldp_audit.messages import Messages, MessagesByPerson
 from ldp_audit.people import Person
 from ldp_audit.request_capture import FrozenEnvironment, freeze_environment
 from ldp_audit.result import FRESHNESS, Check

@@ -12,7 +12,7 @@ from encoders.errors import ReportError
 from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
 from encoders.survey.compiled_plan import INDEX_BYTES
-from ldp_audit.messages import MessagesByPerson
+from ldp_audit.blackbox import MessagesByPerson
 from ldp_audit.result import HOMOGENEITY, Check, format_p_value
 
 _MAX_MESSAGES = 50_000

@@ -11,9 +11,8 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
 from ldp_aggregator.wording.statement import Texts
-from ldp_audit.blackbox import Leak, compare
+from ldp_audit.blackbox import Leak, MessagesByPerson, compare
 from ldp_audit.exact_epsilon import ExactResult
-from ldp_audit.messages import MessagesByPerson
 
 TEXTS = Texts("ldp_audit")
 HOMOGENEITY = "homogeneity"

@@ -19,8 +19,8 @@ from encoders.errors import ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
 from encoders.survey.waves import NOW
+from ldp_audit.blackbox import Messages
 from ldp_audit.homogeneity import min_p_value
-from ldp_audit.messages import Messages
 from ldp_audit.people import Person
 from ldp_audit.result import SERIES, BlackBoxResult, Check, format_p_value, measure_leak
 

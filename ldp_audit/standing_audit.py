@@ -12,8 +12,7 @@ from encoders.canonical import dump_canonical_json
 from encoders.survey import Plan
 from encoders.survey.signature import ED25519, base64_text, signature_text, signed_message
 from encoders.survey.waves import Series
-from ldp_audit.blackbox import compare
-from ldp_audit.messages import Messages
+from ldp_audit.blackbox import Messages, compare
 from ldp_audit.people import Person
 from ldp_audit.result import SERIES, Check
 

@@ -22,11 +22,10 @@ from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
 from ldp_client.policy import MAX_EPSILON
 from ldp_client.receipt import Receipt, State
-from ldp_silo.ledger_checks import sum_epsilon
 from ldp_silo.message_preview import describe_plan
 from ldp_silo.silo import SEND_SECONDS, Silo
 from ldp_silo.silo_journal import SiloJournal
-from ldp_silo.silo_ledger import Epoch
+from ldp_silo.silo_ledger import Epoch, sum_epsilon
 
 FAILED, WAITS, STOPPED = 1, 3, 130
 """Exit codes besides 0; argparse exits with 2."""

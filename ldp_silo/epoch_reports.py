@@ -30,11 +30,10 @@ from ldp_client.receipt import Receipt, State
 from ldp_client.retry_after import draw_backoff, limit_retry_after
 from ldp_client.transport import Response, Transport, post_report
 from ldp_silo.count_rows import CountedRows, MissingCodes, count_rows, find_rows
-from ldp_silo.ledger_checks import RepeatedPersonsError, require_same_file
 from ldp_silo.message_preview import draw_message_id, make_message
 from ldp_silo.rows_file import KEY_BYTES, RowsFile, hash_file, open_rows
 from ldp_silo.silo_journal import SiloJournal
-from ldp_silo.silo_ledger import Epoch, NewEpoch, find_named
+from ldp_silo.silo_ledger import Epoch, NewEpoch, RepeatedPersonsError, find_named, require_same_file
 
 RowsPath = str | os.PathLike[str]
 MAX_SHOWN_ROWS = 5

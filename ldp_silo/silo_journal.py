@@ -19,7 +19,7 @@ from ldp_client.journal.journal import CLOSED_ONCE, Journal, find_closed_time
 from ldp_client.journal.table import JournalEntry, find_entry, require_consent, require_pinned_plan
 from ldp_client.receipt import State
 from ldp_client.survey_identity import SurveyIdentity
-from ldp_silo import ledger_checks, silo_ledger
+from ldp_silo import silo_ledger
 from ldp_silo.silo_ledger import Epoch, NewEpoch
 
 
@@ -73,7 +73,7 @@ class SiloJournal(Journal):
             agreed = _require_agreed(connection, identity, plan)
             earlier = silo_ledger.find_epochs(connection, identity, plan.family)
             if known := silo_ledger.find_named(earlier, identity.survey, new.name):
-                ledger_checks.require_same_file(known, new.file)
+                silo_ledger.require_same_file(known, new.file)
                 return known, False
             if tuple(each.number for each in earlier) != new.earlier:
                 raise JournalError(
@@ -81,12 +81,12 @@ class SiloJournal(Journal):
                 )
             epoch = _queued_epoch(agreed, plan, new, message_id)
             connection.execute("SAVEPOINT before_epoch")
-            ledger_checks.require_one_plan(earlier, epoch)
-            ledger_checks.require_new_rows(earlier, new)
+            silo_ledger.require_one_plan(earlier, epoch)
+            silo_ledger.require_new_rows(earlier, new)
             if new.persons:
-                ledger_checks.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
-            ledger_checks.require_unused_token(connection, message_id)
-            ledger_checks.require_total(connection, epoch, max_total)
+                silo_ledger.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
+            silo_ledger.require_unused_token(connection, message_id)
+            silo_ledger.require_total(connection, epoch, max_total)
             if make_message is None:
                 connection.execute("ROLLBACK TO before_epoch")
                 return epoch, False
@@ -105,7 +105,7 @@ class SiloJournal(Journal):
                 return known  # as another process has left it
             if (known.origin, known.digest) != (agreed.origin, plan.digest):
                 raise ConsentError(f"the message is bound to {known.url} and its plan: call grant() for them")
-            ledger_checks.require_unused_token(connection, message_id)
+            silo_ledger.require_unused_token(connection, message_id)
             return silo_ledger.change_message_id(connection, known, message_id)
 
     def record_epoch_outcome(self, epoch: Epoch, state: State, reason: str = "") -> None:

@@ -130,7 +130,7 @@ LAYERS = {
         {"intervals", "numeric.moments"},
         {"bayes", "odds_ratios", "class_prior", "independence", "quantiles"},
         {"numeric.number"},
-        {"class_differences", "numeric.all_classes", "tables"},
+        {"class_differences", "tables"},
         {"table_result", "raw_estimates"},
         {"estimators"},
         {"relevance"},
@@ -353,7 +353,6 @@ FOR_SILOS = (
     "encoders.rows_csv",
     "encoders.survey.any_survey",
     "encoders.survey.silo_plan",
-    "encoders.survey.silo_survey",
     "ldp_silo",
 )
 """What organisations with many rows need, and no device of a person."""

@@ -20,8 +20,7 @@ from ldp_aggregator.estimation import (
 )
 from ldp_aggregator.estimation.intervals import estimate_share_intervals
 from ldp_aggregator.estimation.number_result import NumberStatistics
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.rows.encode_table import encode_numbers

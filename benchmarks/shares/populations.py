@@ -21,8 +21,7 @@ from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_share_intervals
 from ldp_aggregator.estimation.number_result import NumberStatistics
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.odds_ratios import Comparison, estimate_class_correlation
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.relevance import UNKNOWN

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from encoders.late_imports import late_names
-from encoders.mechanisms.auto_choice import MECHANISMS, NUMERIC_MECHANISMS, load, load_numeric
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
@@ -13,6 +12,7 @@ from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
 from encoders.mechanisms.onebit import OneBit, SignVector
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.piecewise_moments import PiecewiseMoments
+from encoders.mechanisms.registry import MECHANISMS, NUMERIC_MECHANISMS, load, load_numeric
 from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from operator import attrgetter, itemgetter
@@ -15,49 +14,13 @@ from typing import Any
 
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import PrivacyError, SurveyError
-from encoders.mechanisms.base import MechanismParameters
-from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.mechanisms.histogram import SHE, THE
-from encoders.mechanisms.laplace import Laplace, SampledLaplace
+from encoders.mechanisms.histogram import THE
 from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
-from encoders.mechanisms.onebit import OneBit, SignVector
-from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.piecewise_moments import PiecewiseMoments
-from encoders.mechanisms.sign import Sign
-from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN, SS
-from encoders.mechanisms.unary import OUE, SUE
+from encoders.mechanisms.registry import MECHANISMS, NUMERIC_MECHANISMS
+from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN
 from encoders.table_design import DESIGN_CONTEXT
-
-MECHANISMS: dict[str, type[FrequencyOracle]] = {each.name: each for each in (DE, SUE, OUE, SHE, THE, SS)}
-
-NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
-    each.name: each for each in (Laplace, OneBit, SampledLaplace, Sign, SignVector, Piecewise)
-}
-
-BOTH_MECHANISMS: dict[str, type[NumericMechanism]] = {PiecewiseMoments.name: PiecewiseMoments}
-"""The mechanisms whose reports estimate the mean and the mean square of a number."""
-
-
-def load(name: str, domain: int, parameters: MechanismParameters) -> FrequencyOracle:
-    """Build a frequency oracle from a plan's parameters; the caller proves that it keeps epsilon."""
-    _check_plan_entry(name, MECHANISMS, parameters)
-    return MECHANISMS[name](domain, parameters)
-
-
-def load_numeric(name: str, domain: NumericDomain, parameters: MechanismParameters) -> NumericMechanism:
-    """Build a mechanism for numbers from a plan's parameters; the caller proves that it keeps epsilon."""
-    known = BOTH_MECHANISMS if domain.both else NUMERIC_MECHANISMS
-    _check_plan_entry(name, known, parameters)
-    return known[name](domain, parameters)
-
-
-def _check_plan_entry(name: object, known: Mapping[str, object], parameters: object) -> None:
-    if not (isinstance(name, str) and name in known):
-        raise SurveyError(f"mechanism {name!r} is not one of {', '.join(known)}")
-    if not isinstance(parameters, Mapping):
-        raise SurveyError(f"{name} tables must be an object")
-
 
 AUTO = "auto"
 _ORACLE_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")

@@ -13,8 +13,7 @@ from encoders.survey.compiled_plan import CENTRAL, LOCAL, REFUSALS, SILO
 from encoders.survey.plan import Plan
 from encoders.survey.plan_files import PlanReader, load_file, named_errors, named_lines, read_text
 from encoders.survey.schema_tables import survey_kind
-from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.silo_survey import SiloSurvey, read_silo_tables
+from encoders.survey.silo_plan import SiloPlan, SiloSurvey, read_silo_tables
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
 from encoders.survey.toml_reader import check_tables, find_line, parse_survey_file

@@ -1,11 +1,12 @@
-"""The plan of a silo survey: organisations that hold many rows each send one message of noisy counts."""
+"""The survey and the plan of silos: each organisation sends one message of noisy counts of its rows."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,10 +16,12 @@ from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError
 from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, CountTable, place_code, soft_parts
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
-from encoders.survey.compiled_plan import SILO, CompiledPlan, check_id, load_plan_document, plan_errors
+from encoders.survey.compiled_plan import OPEN, SILO, CompiledPlan, check_id, load_plan_document, plan_errors
 from encoders.survey.features import Feature, Label, NumericFeature
 from encoders.survey.plan_checks import check_row_schema
 from encoders.survey.plan_document import read_common_fields
+from encoders.survey.schema_tables import HINTS, Mistake, SchemaReader, Table
+from encoders.survey.texts import SurveyTexts
 
 MAX_ROWS = 10**9
 _MAX_SCALE = 1 << 128
@@ -193,3 +196,76 @@ def _read_scale(texts: object) -> Fraction:
     if _scale_texts(scale) != texts:
         raise SurveyError("must be in lowest terms", "questions.0.scale")
     return scale
+
+
+_HINTS = {
+    ("survey", "users"): "a silo survey has rows instead, the most rows of one message",
+    ("", "mechanism"): "a silo survey has one mechanism, exact noise in every count: delete it",
+    ("", "projection"): "a silo survey cannot have a projection: delete it",
+    ("", "validation"): "only people's answers can validate a model: delete it",
+    ("label", "weight"): "a silo counts every value, so delete the weight",
+    ("features", "weight"): "a silo counts every value, so delete the weight",
+    ("features", "weights"): "a silo survey cannot have a projection: delete it",
+    ("features", "offset"): "a silo survey cannot have a projection: delete it",
+}
+_SURVEY_KEYS = {"id", "epsilon", "kind", "rows", "rows_per_person", "family", "enrolment"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiloSurvey:
+    """An authored survey of silos, checked but not yet compiled."""
+
+    kind: ClassVar[str] = SILO
+
+    id: str
+    epsilon: Decimal
+    label: Label
+    features: tuple[Feature, ...]
+    rows: int
+    rows_per_person: int = 1
+    family: str = ""
+    enrolment: str = OPEN
+    texts: SurveyTexts | None = None
+    """`family`, `enrolment` and `texts`: see :class:`~encoders.survey.compiled_plan.CompiledPlan`."""
+
+    def compile(self) -> SiloPlan:
+        """Return the plan with the least private noise; raise SurveyError if a message would be too long."""
+        return SiloPlan(
+            id=self.id,
+            epsilon=self.epsilon,
+            label=self.label,
+            features=self.features,
+            rows=self.rows,
+            rows_per_person=self.rows_per_person,
+            family=self.family,
+            enrolment=self.enrolment,
+            texts_digest=self.texts.digest if self.texts else "",
+            texts=self.texts,
+        )
+
+
+def read_silo_tables(document: Table) -> tuple[SiloSurvey, list[Mistake]]:
+    """Return the silo survey that a parsed TOML document describes, and every mistake in it."""
+    reader = _SiloReader(document)
+    return reader.read_silo_survey(), reader.mistakes
+
+
+class _SiloReader(SchemaReader):
+    """Reads the tables of a silo survey, which has neither weights nor mechanisms nor a projection."""
+
+    hints = HINTS | _HINTS
+    table_keys: Mapping[str, Collection[str]] = {"survey": _SURVEY_KEYS, "label": {"name", "values"}}
+    feature_keys = frozenset(
+        {"values", "choices", "range", "bins", "edges", "missing", "missing_codes", "spread"}
+    )
+
+    def read_silo_survey(self) -> SiloSurvey:
+        tables, common = self.read_common()
+        survey: dict[str, Any] = {"rows": None, "rows_per_person": 1} | tables["survey"]
+        rows = self.read_count(survey, "rows", MAX_ROWS, "the most rows of one message")
+        most = self.read_count(survey, "rows_per_person", rows, "the most rows of one person, at most rows")
+        return SiloSurvey(**common, rows=rows, rows_per_person=most)
+
+    def read_count(self, table: Table, key: str, most: int, what: str) -> int:
+        why = f"needs {what}, a whole number from 1 to {most:,}"
+        return self.read_whole(table, ("survey", key), 1, most, why, most) or most

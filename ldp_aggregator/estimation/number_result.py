@@ -13,8 +13,7 @@ from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.class_differences import find_differing_statistics
 from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.intervals import Bounds, IntervalEstimate
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_number_relevance
 

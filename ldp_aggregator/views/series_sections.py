@@ -14,8 +14,7 @@ from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR
 from ldp_aggregator.render.document import Note, PlainTable, Section
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ModelError
-from ldp_aggregator.series.course import Course, find_standing
-from ldp_aggregator.series.series import POOLED, Series
+from ldp_aggregator.series.series import POOLED, Course, Series, find_standing
 from ldp_aggregator.snapshot import ALL_WAVES
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import EstimateRow, build_table, read_cell, read_ends

@@ -16,9 +16,7 @@ from encoders.survey.row_cells import is_missing_code, show_code
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_design.authoring import toml_edit
 from ldp_design.authoring.projection_inputs import component_weight, projection_inputs
-from reduction.dca import DEFAULT_RIDGE
-from reduction.fit import fit
-from reduction.publish import Fit
+from reduction.fit import DEFAULT_RIDGE, Fit, fit
 
 _MISSING_CODE = 2 * GRID + 1
 

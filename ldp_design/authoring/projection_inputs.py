@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
-from reduction.publish import Fit
+from reduction.fit import Fit
 
 
 def projection_inputs(survey: Survey) -> dict[NumericFeature, int]:

@@ -17,7 +17,7 @@ from encoders.survey import Survey
 from encoders.survey.any_survey import read_any_survey, read_survey_file
 from encoders.survey.compiled_plan import LOCAL
 from encoders.survey.features import row_entries
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_no_input
 from ldp_aggregator.cli.help import (

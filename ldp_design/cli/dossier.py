@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from encoders.survey.any_survey import read_any_survey, read_survey_file
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloSurvey
 from ldp_aggregator import statements
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input

@@ -14,7 +14,7 @@ import click
 from encoders.progress import show_progress
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey, read_survey_file
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloSurvey
 from encoders.survey.wave_calendar import schedule_waves
 from encoders.survey.waves import DRAWN, MAX_WAVES, Waves
 from ldp_aggregator.cli.file_options import INPUT_FILE

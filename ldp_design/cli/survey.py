@@ -39,8 +39,7 @@ from ldp_design.cli.init import init
 from ldp_design.cli.size import size
 from ldp_design.cli.studio import studio
 from ldp_design.model_validation import write_validation_round
-from reduction.dca import DEFAULT_RIDGE
-from reduction.fit import METHODS
+from reduction.fit import DEFAULT_RIDGE, METHODS
 
 
 @click.group(cls=Group)

@@ -21,8 +21,7 @@ from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO, AnyPlan
 from encoders.survey.compiled_plan import LOCAL as PEOPLE
-from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloPlan, SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.prediction.scoring import LogProbabilities

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloPlan, SiloSurvey
 from ldp_aggregator.wording.values import Count, Counted, RoundShare, localise
 from ldp_design.authoring.organisation_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.accuracy import describe_estimate

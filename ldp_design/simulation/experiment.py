@@ -38,8 +38,7 @@ from ldp_aggregator.snapshot import SiloSnapshot, Snapshot
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.model_validation import VALIDATION_SHARE, ValidationError, build_validation
 from ldp_design.simulation.variants import SimulationError, Variant, parse_projection
-from reduction.fit import fit
-from reduction.publish import Fit
+from reduction.fit import Fit, fit
 
 TRAINING_SHARE = 0.8
 

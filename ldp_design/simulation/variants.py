@@ -15,8 +15,7 @@ from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.authoring.projection_inputs import project_survey, projection_inputs, to_number
-from reduction.fit import METHODS
-from reduction.publish import Fit
+from reduction.fit import METHODS, Fit
 
 AS_AUTHORED = "survey"
 """Value of `numeric`: ask about numbers as the survey is written."""

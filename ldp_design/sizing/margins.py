@@ -33,9 +33,8 @@ from ldp_aggregator.estimation import (
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, Frequencies
 from ldp_aggregator.estimation.intervals import compute_typical_margins
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.moments import normal_fourth, normal_third
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.table_result import TableResult, transpose_cells
 from ldp_aggregator.simulated_population import SyntheticPopulation, true_answers

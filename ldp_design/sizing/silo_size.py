@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.explain.text import Counted
 from encoders.mechanisms.counted_table import laplace_variance
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.estimates import describe_features

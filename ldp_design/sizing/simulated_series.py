@@ -19,8 +19,7 @@ from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.classifiers.baseline import describe_rows
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, SHARE
 from ldp_aggregator.rows.table_input import select_columns
-from ldp_aggregator.series.course import Course
-from ldp_aggregator.series.series import estimate_series
+from ldp_aggregator.series.series import Course, estimate_series
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import ALL_WAVES, Snapshot, Total
 from ldp_design.simulation import experiment

@@ -16,7 +16,7 @@ import pytest
 
 from encoders.canonical import decimal_text, dump_canonical_json
 from encoders.epsilon_proof import realised_epsilon
-from encoders.survey.plan import parse_plan_fields
+from encoders.survey.plan_document import parse_plan_fields
 from tests.support.ports import PORTS, Port
 from tools.vectors import adapter
 from tools.vectors.check_port import VECTORS, asker

@@ -9,12 +9,12 @@ from scipy.stats import binom
 
 from ldp_audit.blackbox import (
     SELECTION_SHARE,
+    Messages,
     _list_families,
     compare,
     epsilon_lower_bound,
     required_requests,
 )
-from ldp_audit.messages import Messages
 
 
 @pytest.mark.parametrize(("hits", "other_hits", "trials"), [(700, 200, 1000), (10, 0, 1000), (1000, 1, 1000)])

@@ -14,6 +14,7 @@ from encoders.randomness import PooledEntropy
 from encoders.report import unpack
 from encoders.survey import Plan, Question
 from ldp_audit.audit import collect_reports
+from ldp_audit.blackbox import MessagesByPerson
 from ldp_audit.device import PublicClient, Reporter, RequestReporter, Row
 from ldp_audit.freshness import (
     RepeatResult,
@@ -22,7 +23,6 @@ from ldp_audit.freshness import (
     repeat_for_all,
     repeat_report,
 )
-from ldp_audit.messages import MessagesByPerson
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.request_capture import freeze_environment
 

@@ -20,12 +20,10 @@ FOR_DESKS = {
     ("encoders", "file_kind.py"),  # loaded after an error about a file that a command names
     ("encoders", "key_file.py"),
     ("encoders", "notebook_html.py"),  # loaded in a notebook alone
-    ("encoders", "open_files.py"),  # loaded by collectors and relays
     ("encoders", "problem.py"),  # loaded by collectors and relays
     ("encoders", "progress.py"),
-    ("encoders", "proxy_refusals.py"),  # loaded by collectors and relays
-    ("encoders", "sender_address.py"),  # loaded by collectors and relays
-    ("encoders", "socket_activation.py"),  # loaded by collectors and relays
+    ("encoders", "proxies.py"),  # loaded by collectors and relays
+    ("encoders", "server_sockets.py"),  # loaded by collectors and relays
     ("encoders", "rows_csv.py"),
     ("encoders", "table_design.py"),
     ("explain", "nonresponse.py"),
@@ -33,24 +31,17 @@ FOR_DESKS = {
     ("ldp_client", "telemetry.py"),  # loaded by command-line tools alone
     ("ldp_client", "testing.py"),
     ("mechanisms", "auto_choice.py"),
-    ("mechanisms", "count_table.py"),
     ("mechanisms", "counted_table.py"),
     ("mechanisms", "support_counters.py"),  # loaded by collectors
-    ("reduction", "dca.py"),
     ("reduction", "fit.py"),
-    ("reduction", "pca.py"),
-    ("reduction", "publish.py"),
     ("survey", "any_survey.py"),
     ("survey", "auto_questions.py"),
     ("survey", "compiler.py"),
-    ("survey", "cross_tables.py"),
-    ("survey", "divide_epsilon.py"),
     ("survey", "row_cells.py"),
     ("survey", "unsealing.py"),
     ("survey", "relay_promise.py"),
     ("survey", "schema_tables.py"),
     ("survey", "silo_plan.py"),
-    ("survey", "silo_survey.py"),
     ("survey", "survey.py"),
     ("survey", "survey_tables.py"),
     ("survey", "toml_reader.py"),

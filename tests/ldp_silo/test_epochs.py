@@ -4,7 +4,7 @@ import pytest
 
 from ldp_client import State
 from ldp_silo import Silo, SiloJournal
-from ldp_silo.ledger_checks import sum_epsilon
+from ldp_silo.silo_ledger import sum_epsilon
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey

@@ -15,7 +15,7 @@ from encoders.survey.signature import signature_text
 from ldp_client import Receipt, Response, State
 from ldp_design.authoring.signing import KeyPair, make_keys, sign
 from ldp_silo import Epoch, Silo, SiloJournal
-from ldp_silo.ledger_checks import sum_epsilon
+from ldp_silo.silo_ledger import sum_epsilon
 from tests.ldp_client.conftest import Collector
 from tests.ldp_silo.conftest import HEADER, WriteRows, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey

@@ -13,7 +13,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_client import Response, State
 from ldp_silo import Silo, SiloJournal
 from ldp_silo.epoch_reports import EXPLANATIONS
-from ldp_silo.ledger_checks import sum_epsilon
+from ldp_silo.silo_ledger import sum_epsilon
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_silo.conftest import DOWN, RECORDED, Build, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey

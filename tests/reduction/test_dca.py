@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reduction.dca import DEFAULT_RIDGE, discriminant_components, scatters
-from reduction.errors import FitError
+from reduction.fit import DEFAULT_RIDGE, FitError, discriminant_components, scatters
 
 Floats = NDArray[np.float64]
 NOISE = np.array([[0.04, 0.03, 0.0], [0.03, 0.04, -0.01], [0.0, -0.01, 0.09]])

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from encoders.survey.features import NumericFeature
 from ldp_aggregator.rows.encode_table import project_columns
-from reduction.errors import FitError
-from reduction.fit import METHODS, fit
-from reduction.publish import Fit, round_outward
+from reduction.fit import METHODS, Fit, FitError, fit, round_outward
 
 AGE = NumericFeature("age", "0", "100")
 INCOME = NumericFeature("income", "0", "200000")

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloPlan, SiloSurvey
 
 WARDS = """
 [survey]

@@ -13,9 +13,8 @@ from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, 
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, IntervalEstimate
 from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_bounds
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.moments import Quantity
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.poisoning.influence import (
     Influence,
     Reach,

@@ -12,7 +12,7 @@ from encoders.errors import SurveyError
 from encoders.survey import Plan, read_survey
 from encoders.survey.conditions import Term, find_condition_problems
 from encoders.survey.display_texts import display_texts
-from encoders.survey.silo_survey import read_silo_tables
+from encoders.survey.silo_plan import read_silo_tables
 from encoders.survey.texts import EntryNames, SurveyTexts
 from ldp_design.authoring.survey_texts import exclude_each_other
 from tests.support.mistakes import assert_explained, refuse

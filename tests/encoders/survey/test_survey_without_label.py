@@ -11,8 +11,7 @@ from encoders.randomness import SystemEntropy
 from encoders.survey import Plan, read_survey
 from encoders.survey.display_texts import display_texts
 from encoders.survey.randomise import randomise
-from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.silo_survey import read_silo_tables
+from encoders.survey.silo_plan import SiloPlan, read_silo_tables
 from tests.support.mistakes import refuse
 from tests.support.surveys import make_plan, survey_toml
 

@@ -17,7 +17,7 @@ from encoders.explain.preview import explain_report, preview
 from encoders.mechanisms.numeric_base import GRID
 from encoders.randomness import GivenBytes
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, read_survey
-from encoders.survey.plan import parse_plan_fields
+from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.randomise import randomise, read_report
 from encoders.survey.validation_round import BINS, LOWEST, OUTCOMES, Validation, cells_of
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table, validate_table
@@ -230,7 +230,7 @@ def test_client_without_validation_rounds_refuses_the_plan(monkeypatch):
     def older(document: dict[str, Any]) -> dict[str, Any]:
         return parse_plan_fields({name: entry for name, entry in document.items() if name != "validation"})
 
-    monkeypatch.setattr("encoders.survey.plan.parse_plan_fields", older)
+    monkeypatch.setattr("encoders.survey.plan_document.parse_plan_fields", older)
     assert "contradicts itself" in str(refuse(PLAN.json, Plan.from_json))
 
 

@@ -35,8 +35,7 @@ from ldp_aggregator.estimation.intervals import (
     estimate_share_intervals,
     standardise,
 )
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.odds_ratios import compare_two_classes, estimate_class_correlation
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import Snapshot, Total

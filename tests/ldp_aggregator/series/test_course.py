@@ -8,8 +8,8 @@ import pytest
 
 from ldp_aggregator.estimation import IntervalEstimate
 from ldp_aggregator.estimation.intervals import simultaneous_z
-from ldp_aggregator.series import course as module
-from ldp_aggregator.series.course import Course, find_standing, smooth_levels
+from ldp_aggregator.series import series as module
+from ldp_aggregator.series.series import Course, find_standing, smooth_levels
 
 VALUES = np.array([0.2, 0.25, 0.6, 0.5])
 ERRORS = np.array([0.03, 0.04, 0.05, 0.04])

@@ -14,8 +14,7 @@ from encoders.survey.features import NumericFeature
 from ldp_aggregator.rows.encode_table import encode_table, project_columns
 from ldp_design.authoring.project import ProjectionError, write_projection
 from ldp_design.authoring.toml_edit import LayoutError
-from reduction.errors import FitError
-from reduction.fit import fit
+from reduction.fit import FitError, fit
 
 SURVEY = """\
 # What this is about.

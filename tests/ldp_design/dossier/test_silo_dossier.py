@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.silo_plan import SiloSurvey
 from ldp_aggregator.wording.statement import Basis
 from ldp_design.dossier.silo_dossier import read_silo_source, render_silo_dossier
 from tests.support.commands import command

@@ -17,8 +17,7 @@ from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.simulation.accuracies import SimulationError
 from ldp_design.simulation.experiment import split_rows
 from ldp_design.simulation.variants import Variant
-from reduction.errors import FitError
-from reduction.fit import fit
+from reduction.fit import FitError, fit
 from tests.support.surveys import survey_toml
 
 SURVEY = survey_toml(

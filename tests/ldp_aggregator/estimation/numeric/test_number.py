@@ -19,9 +19,8 @@ from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.estimation.estimators import MIN_VARIANCE, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.moments import POWERS, Population, Quantity
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.tables.soft_moments import PooledMoments
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports

@@ -26,7 +26,7 @@ function points() {
     [Boolean(about("contact")), t("todo_contact"), "questions"],
     [Boolean(about("retention")), t("todo_retention"), "questions"],
     [languages().length > 0 && !lacks, lacks ? t("todo_lacking", lacks) : t("todo_languages"), "questions"],
-    [!untranslated, t("todo_words", untranslated || "\u2013"), "publish"],
+    [!untranslated, t(untranslated ? "todo_no_words" : "todo_words", untranslated), "publish"],
     [noise === "", noise ? t("todo_noise", noise) : t(noise === "" ? "todo_sizes" : "computing"), "sizes"],
     find("relay") && [Boolean(hasRelay), t("todo_relay"), "sizes"],
     [Boolean(keys.signature), t("todo_key"), "publish"],

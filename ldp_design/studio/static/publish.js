@@ -22,7 +22,7 @@ function points() {
   const lacks = lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ");
   const untranslated = facts?.untranslated.join(", ");
   return [
-    [Boolean(facts), t("todo_valid"), "questions"],
+    [Boolean(facts), t("todo_valid"), "file"],
     [Boolean(about("contact")), t("todo_contact"), "questions"],
     [Boolean(about("retention")), t("todo_retention"), "questions"],
     [languages().length > 0 && !lacks, lacks ? t("todo_lacking", lacks) : t("todo_languages"), "questions"],

@@ -72,7 +72,7 @@ web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py
 
 test: $(VENV)/.dev redis nginx prometheus chromium javascript
-	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients and not statistics'
+	$(VENV)/bin/python -m pytest -n 4 --durations=20 -rs -m 'not clients and not statistics'
 
 # Only the files that have such tests are collected: the collection of all takes longer than many tests.
 test-statistics: $(VENV)/.dev
@@ -82,12 +82,12 @@ test-statistics: $(VENV)/.dev
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
 	$(VENV)/bin/python -m pytest -n 3 --dist=loadfile -rs -m clients tests/clients
 
-# Many tests wait for a browser or a server, so more workers than cores are faster.
+# Many tests wait for a browser or a server, so three workers for each core are faster.
 test-all: $(VENV)/.dev redis nginx prometheus chromium firefox javascript jdk hosts
-	$(VENV)/bin/python -m pytest -n 4 --durations=30 -rs -m 'not repeated'
+	$(VENV)/bin/python -m pytest -n 6 --durations=30 -rs -m 'not repeated'
 
 check: lint
-	$(VENV)/bin/python -m pytest -n 3 -q -m 'not slow and not clients'
+	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow and not clients'
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

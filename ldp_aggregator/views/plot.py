@@ -58,6 +58,8 @@ def plot_estimates(results: Results, name: str, by: str = "", figure: Figure | N
 
 def _find_tables(results: Results, name: str, by: str) -> list[EstimateTable]:
     plan = results.plan
+    if by not in ("", "class", "wave"):
+        raise ResultsError(f"by: must be class, wave or empty, not {by!r}")
     rows = build_table(results.estimates, plan) if results.has_estimates and not results.is_validation else []
     if by == "class":
         found = {each: list(tables) for each, tables in build_feature_tables(rows, plan).items()}

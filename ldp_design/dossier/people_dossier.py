@@ -212,4 +212,10 @@ def _quote(name: str, stated: str, sections: SimpleNamespace) -> Statement:
     text = " ".join(stated.split())
     is_short = 0 < len(text) <= _MAX_QUOTED
     sentence = text if not text or text.endswith((".", "!", "?")) else f"{text}."
-    return TEXTS.find("consent_words.quote", name=name, is_short=is_short, text=sentence, sections=sections)
+    return TEXTS.find(
+        "consent_words.quote",
+        name=TEXTS.write(f"words.{name}"),
+        is_short=is_short,
+        text=sentence,
+        sections=sections,
+    )

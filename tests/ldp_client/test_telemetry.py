@@ -207,6 +207,7 @@ def test_the_tool_does_not_notice(machine, name):
         assert [machine.run_on_terminal(run) for run in RUNS] == shown
 
 
+@pytest.mark.slow
 def test_the_question_is_asked_once_on_a_terminal_alone(machine):
     machine.run(RUNS[0])
     assert machine.state() == []
@@ -225,6 +226,7 @@ def test_what_was_typed_before_the_question_is_no_answer(machine):
     assert b"May pygmentize" in shown
 
 
+@pytest.mark.slow
 def test_a_question_that_is_interrupted_is_not_asked_again(machine):
     _, shown = machine.run_on_terminal(RUNS[0], b"\x03", leads=True)
     assert b"May pygmentize" in shown
@@ -232,6 +234,7 @@ def test_a_question_that_is_interrupted_is_not_asked_again(machine):
     assert machine.state_path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_a_tool_in_the_background_or_before_a_pager_asks_nothing(machine):
     code, shown = machine.run_on_terminal(RUNS[0], leads=True, before="process_group=0")
     assert (code, machine.state()) == (0, [])
@@ -277,7 +280,8 @@ def test_off_holds_against_a_process_that_has_started_and_without_a_plan(machine
     assert machine.state()[0] == "no"
 
 
-def test_nobody_is_asked_in_vain_when_the_epsilon_for_life_is_spent(machine):
+def test_nobody_is_asked_in_vain_when_the_epsilon_for_life_is_spent(machine, monkeypatch):
+    monkeypatch.setattr("ldp_client.Client.flush", lambda client, _: client.status())  # no collector runs
     machine.lifetime = 0.5
     assert machine.telemetry().command("on", ROW).startswith("telemetry of pygmentize: off")
     for release in (1, 2, 3):
@@ -290,6 +294,7 @@ def test_nobody_is_asked_in_vain_when_the_epsilon_for_life_is_spent(machine):
     assert sum(entry.state == "queued" for entry in Journal(machine.journal).entries()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["CI", "DO_NOT_TRACK", "LDP_CLIENT_OFF", "TF_BUILD"])
 def test_a_variable_forbids_the_question_and_the_report(machine, variable):
     machine.environment[variable] = "1"
@@ -357,6 +362,7 @@ def test_the_tool_does_not_wait_for_a_collector_that_never_answers(machine):
         wait_for(lambda: float(machine.state()[1]) > time.time() + 1000)
 
 
+@pytest.mark.slow
 def test_the_command_shows_and_ends_it(served, monkeypatch):
     machine, _ = served
     monkeypatch.delenv("DO_NOT_TRACK", raising=False)

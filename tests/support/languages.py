@@ -34,7 +34,7 @@ def make_marked(texts=RESULTS) -> Language:
 
 def find_unmarked(text: str, known: str) -> set[str]:
     """Return the words of a text in the marked language that are not from text files, nor known."""
-    return {word for word in re.findall(r"[a-z]{3,}", text) if word not in known}
+    return {word for word in re.findall(r"\b[A-Za-z]{3,}\b", text) if word.lower() not in known.lower()}
 
 
 def write_marked(texts, render, *arguments):

@@ -3,7 +3,7 @@
 import { h, note } from "./dom.js";
 import { list } from "./kinds.js";
 import { edit, features, find, problemsAt, store } from "./store.js";
-import { t } from "./words.js";
+import { t, translate } from "./words.js";
 
 /** Return the id of an element for an entry: with the places of questions and answers, as names change. */
 export function idOf(path) {
@@ -20,9 +20,15 @@ export function idOf(path) {
 
 /** Return the mistakes of an entry, as a list that the field names. */
 export function mistakes(path, below = false) {
-  const found = problemsAt(path, below);
-  return found.length > 0 && h("ul", { class: "mistakes", id: `${idOf(path)}-why` },
-    found.map(({ severity, message }) => h("li", { class: severity }, message)));
+  return listProblems(problemsAt(path, below), `${idOf(path)}-why`, false);
+}
+
+/** Return mistakes and warnings as a list, perhaps with their places in the file. */
+export function listProblems(problems, id, isPlaced = true) {
+  const place = ({ line, field: path }) => isPlaced
+    && [line && t("line", line), path].filter(Boolean).map((each) => `${each}: `);
+  return problems.length > 0 && h("ul", { class: "mistakes", id },
+    problems.map((each) => h("li", { class: each.severity }, place(each), translate(each.message))));
 }
 
 /** Return operations that write a text or a number, or delete the entry if it is empty. */
@@ -54,10 +60,11 @@ export function input(path, name, { area, number, shown, placeholder, save, ...o
 
 /** Return an input below its label, with a hint and its mistakes. */
 export function field(path, name, { hint, ...options } = {}) {
-  return h("div", { class: "field" },
-    h("label", { for: idOf(path) }, name), hint && note(hint),
-    input(path, null, options), mistakes(path));
+  return labelled(idOf(path), name, hint, input(path, null, options), mistakes(path));
 }
+
+const labelled = (id, name, hint, ...content) => h("div", { class: "field" },
+  h("label", { for: id }, name), hint && note(hint), content);
 
 /** Return a checkbox for something that is on or off. */
 export function check(id, name, isOn, change, hint) {
@@ -68,26 +75,19 @@ export function check(id, name, isOn, change, hint) {
 
 /** Return a list of choices below a label; `options` are pairs of value and text. */
 export function choose(id, name, options, value, change, hint) {
-  return h("div", { class: "field" },
-    h("label", { for: id }, name), hint && note(hint),
-    h("select", { id, value, onchange: (event) => change(event.target.value) },
-      options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
+  return labelled(id, name, hint, h("select", { id, value, onchange: (event) => change(event.target.value) },
+    options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
 }
 
 export const button = (id, text, click, attributes = {}) => h(
   "button", { type: "button", id, onclick: click, ...attributes }, text);
 
-/** Return the survey's first language, whose title is also that of [about]. */
-export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
-
 /** Return a table with a row for each text, and a column for each language. */
-export function textGrid(head, rows, tags) {
+export function textGrid(rows, tags, hasActions = false) {
+  const heads = [h("td", {}), ...[...tags.map(languageName)].map((each) => h("th", { scope: "col" }, each)),
+    hasActions && h("th", { scope: "col" }, h("span", { class: "hidden" }, t("actions")))];
   return h("div", { class: "scroll" }, h("table", { class: "grid" },
-    h("thead", {},
-      h("tr", {},
-        [...head, ...tags.map(languageName)].map((each) => h(
-          "th", { scope: "col" }, each || h("span", { class: "hidden" }, t("actions")))))),
-    h("tbody", {}, rows)));
+    h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
 }
 
 export function languageName(tag) {
@@ -117,6 +117,5 @@ export const h3 = (name) => h("h3", {}, t(name));
 export const heading = (name) => [h2(name), h("p", { class: "lead" }, t(`${name}_lead`))];
 
 /** Return an input of the page's own state, below its label. */
-export const ownInput = (id, name, value, take, { hint, ...attributes } = {}) => h("div", { class: "field" },
-  h("label", { for: id }, name), hint && h("p", { class: "hint" }, hint),
+export const ownInput = (id, name, value, take, { hint, ...attributes } = {}) => labelled(id, name, hint,
   h("input", { id, type: "text", value, oninput: (event) => take(event.target.value), ...attributes }));

@@ -2,17 +2,18 @@
 
 import { get, post } from "./api.js";
 import { announce } from "./dom.js";
-import { t } from "./words.js";
+import { t, translate } from "./words.js";
 
 export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
 let queue = Promise.resolve();
 let waiting = 0;
 const renamings = [];
-let known = 0;
+let drawn = 0; // how many of them the author sees
+let known = Infinity;
 
 export function onChange(listener) {
-  draw = listener;
+  draw = () => listener(drawn = renamings.length);
 }
 
 /** Draw the page again, unless fields would be exchanged under the author's hand: edits wait, or a slider moves. */
@@ -28,34 +29,37 @@ export function take(state) {
 /** Run a step after those before it; its error becomes a message. */
 export function run(step) {
   waiting += 1;
-  queue = queue.then(step).finally(() => { waiting -= 1; }).then(
-    (state) => {
-      store.message = "";
-      if (state?.version !== undefined) take(state);
-      return state;
-    },
-    (error) => fail(error),
-  );
+  queue = queue.then(step).finally(() => { waiting -= 1; }).then((state) => {
+    store.message = "";
+    if (state?.version !== undefined) take(state);
+    return state;
+  }, fail);
   return queue;
 }
 
-export function fail(error) {
-  store.message = error.message || t("gone");
-  announce(store.message);
+export const fail = ({ message }) => say(message ? translate(message) : t("gone"));
+
+/** Show a sentence, and say it to people who listen to the page. */
+export function say(message) {
+  store.message = message;
+  announce(message.textContent ?? message);
   draw();
 }
 
 /** Change the survey: `make` returns operations, and is called after all changes before it. */
 export function edit(make) {
-  const seen = renamings.length;
+  const seen = drawn;
   return run(async () => {
-    known = seen;
-    const operations = [make()].flat(3).filter(Boolean).map(follow);
-    known = renamings.length;
+    let operations;
+    try {
+      known = seen;
+      operations = [make()].flat(3).filter(Boolean).map(follow);
+    } finally {
+      known = Infinity;
+    }
     if (!operations.length) return store.state;
     const state = await post("api/edit", { operations });
-    renamings.push(...operations.filter(({ op }) => op === "rename" || op === "value"));
-    known = renamings.length;
+    operations.forEach(remember);
     return state;
   });
 }
@@ -68,20 +72,30 @@ function follow(operation) {
 }
 
 /** Return a path with today's names of questions and answers; while an edit is made, of a path of its page. */
-export const now = (path) => renamings.slice(known).reduce((found, { op, path: [...at], value }) => {
+export const now = (path) => renamings.slice(known).reduce((found, { around, old, fresh }) => {
   const start = found[0] === "texts" ? 2 : 0; // texts stand below a language
-  const place = start + (op === "rename" ? 1 : at.length);
-  const old = op === "rename" ? at.at(-1) : value.old;
-  const isSame = at.slice(0, -1).every((key, index) => key === found[start + index]);
-  const fresh = op === "rename" ? value : value.new;
-  return isSame && found[place] === old && fresh !== undefined ? found.with(place, fresh) : found;
+  const place = start + around.length;
+  const isSame = found[place] === old && around.every((key, index) => key === found[start + index]);
+  return isSame ? found.with(place, fresh) : found;
 }, path);
+
+/** Remember the names that operations have changed. */
+function remember({ op, path, value }) {
+  if (op === "rename") renamings.push({ around: path.slice(0, -1), old: path.at(-1), fresh: value });
+  if (op !== "value" || value.old === undefined || value.new === undefined) return;
+  renamings.push({ around: [...path.slice(0, -1), "values"], old: value.old, fresh: value.new });
+}
+
 export const reload = () => run(() => get("api/state"));
 
 /** Return an entry of the survey's tables, or undefined. */
 export const find = (...path) => now(path).reduce((table, key) => table?.[key], store.state.tables);
 export const features = () => Object.keys(find("features") ?? {});
 export const languages = () => Object.keys(find("texts") ?? {});
+
+/** Return the title of a question or of the label, in the survey's first language, or else its name. */
+export const titleOf = (name) =>
+  find("texts", languages()[0], ...(name === find("label", "name") ? ["label"] : ["features", name]), "title") || name;
 
 /** Return the sentences of `check` about an entry; with `below`, also about all in it. */
 export function problemsAt(path, below = false) {

@@ -206,6 +206,7 @@ ALL_PLAN = relayed_plan(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [b"", bytes(range(16))])
 @pytest.mark.parametrize("plan", [WIDE_PLAN, ALL_PLAN], ids=["one", "all"])
 def test_messages_of_the_javascript_client_are_opened(plan, code):
@@ -238,6 +239,7 @@ def test_messages_of_the_javascript_client_are_opened(plan, code):
         start += size
 
 
+@pytest.mark.slow
 def test_the_longest_message_of_any_plan_is_one_that_every_relay_takes():
     """deploy/relay/nginx.conf takes 16 KiB, and a page may send 64 KiB when it ends."""
     values = ", ".join(f'"{number}"' for number in range(8 * (MAX_REPORT_BYTES - OVERHEAD_BYTES)))

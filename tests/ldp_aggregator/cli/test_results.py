@@ -47,6 +47,7 @@ def test_the_output_may_not_be_an_input(model, tmp_path):
     assert model.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_compared_with_a_model_of_another_survey(model, tmp_path):
     (tmp_path / "other.json").write_bytes(trained(500).to_json())
     found = run(model, tmp_path / "other.json", "-o", tmp_path / "results.html")
@@ -56,6 +57,7 @@ def test_a_snapshot_is_compared_with_a_model_of_another_survey(model, tmp_path):
     assert "the labels differ: asleep and tired" in text
 
 
+@pytest.mark.slow
 def test_two_files_of_one_survey_need_the_statement_that_they_are_independent(model, tmp_path):
     (tmp_path / "other.json").write_bytes(simulate(2000, seed=9).to_json())
     command = (model, tmp_path / "other.json", "-o", tmp_path / "results.html")
@@ -67,6 +69,7 @@ def test_two_files_of_one_survey_need_the_statement_that_they_are_independent(mo
     assert "stated that no report is in both" in (tmp_path / "results.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_validation_round_is_shown_but_not_compared(model, tmp_path):
     (tmp_path / "round.json").write_bytes(validated(2000).to_json())
     assert run(tmp_path / "round.json", "-o", tmp_path / "results.html").exit_code == 0

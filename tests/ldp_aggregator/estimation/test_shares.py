@@ -421,6 +421,7 @@ def few_reports(label: list[str] | None, epsilon: float, mechanisms: dict[str, s
 PAIRS = list(itertools.zip_longest(MECHANISMS, NUMERIC_MECHANISMS, fillvalue="auto"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("frequency", "numeric"), PAIRS)
 @pytest.mark.parametrize("epsilon", [0.1, 16.0])
 def test_all_estimates_are_possible_and_survive_json_whatever_the_number_of_reports(
@@ -546,6 +547,7 @@ def test_simultaneous_intervals_of_choices_are_of_all_choices_and_the_missing_an
 # -- the benchmark ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labelled", [False, True])
 def test_the_benchmark_measures_the_estimates_of_a_survey(labelled):
     plan = make_up().plan("1", labelled)

@@ -172,6 +172,7 @@ def test_rows_name_reports_mechanisms_and_distinguishable_entries(estimates):
     assert marks["hours"][::3] == [entries[name] for name in ("means", "variances", "missing")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [40, 300, 3000])
 def test_consistent_estimates_are_possible_where_raw_ones_are_not(people):
     outside = 0
@@ -220,6 +221,7 @@ def test_an_estimate_is_known_if_its_interval_and_its_margin_are_narrow(known, r
     assert list_records([row])[0]["known"] is known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["survey", "class-tables", "useless", "silos", "choices", "empty"])
 def test_what_the_table_calls_known_is_what_pages_and_terminals_show(name):
     results = make_results(name)

@@ -101,6 +101,11 @@ def test_a_name_without_estimates_is_refused_with_the_known_ones(name, by):
         plot_estimates(make_results(name), "coffee", by)
 
 
+def test_other_groups_are_refused():
+    with pytest.raises(ResultsError, match=r"^by: must be class, wave or empty, not 'label'$"):
+        open_results("survey").plot("tea", by="label")
+
+
 def test_the_figure_can_be_given_and_its_extra_is_named(monkeypatch):
     from matplotlib.figure import Figure
 

@@ -46,6 +46,7 @@ def model(trained):
     return load_model(trained[0] / "model.json")
 
 
+@pytest.mark.slow
 def test_no_output_speaks_of_labels_and_classes_or_has_an_empty_name(trained, model):
     folder, printed = trained
     command("ldp-results", folder / "model.json", "-o", folder / "page.html")

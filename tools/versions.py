@@ -42,6 +42,8 @@ COMMANDS = {
     **dict.fromkeys(("plot", "pandas", "onnx", "dask"), ("ldp-client",)),
 }
 """The commands that each extra runs; the base install is "" ."""
+WITH_NUMPY = ("onnxruntime", "polars", "pyarrow")
+"""Packages for tests alone, in versions that fit to those of numpy and pandas."""
 LATER_PYTHONS = ("3.12", "3.13", "3.14")
 QUICK = ("-q", "-n", "2", "-m", "not slow and not clients and not statistics", "-p", "no:cacheprovider")
 
@@ -127,7 +129,8 @@ class Versions:
 
     def _quick_tests(self, resolution: str) -> None:
         environment = self._folder / resolution
-        self._install(environment, "--resolution", resolution, self._everything)
+        beside = [each for each in PROJECT["optional-dependencies"]["dev"] if each.startswith(WITH_NUMPY)]
+        self._install(environment, "--resolution", resolution, self._everything, *beside)
         self._install(environment, self._requirement.format("[dev]"))  # tools in versions that fit to them
         run(environment / "bin" / "python", "-m", "pytest", *QUICK, folder=ROOT, home=self._folder)
 

@@ -41,30 +41,22 @@ def read_language(
     `needed` are the beginnings of the names of the words that the page needs.
     """
     english = {name: body for each in texts for name, body in each.english.items()}
-    shown = [name for name in english if name.startswith(needed)]
-    given = [files(each.package).joinpath("texts/words-de.json") for each in texts]
-    words = _merge(read_words(each.read_bytes(), english) for each in given if each.is_file())
+    own = (Path(str(files(each.package).joinpath("texts/words-de.json"))) for each in texts)
+    words = read_word_files([*filter(Path.is_file, own), *paths], english)
+    shown = (name for name in english if name.startswith(needed))
     try:
-        offered = plan.texts.languages if plan.texts else ()
-        return choose_language(asked, offered, _merge([words, read_word_files(paths, english)]), shown)
+        return choose_language(asked, plan.texts.languages if plan.texts else (), words, shown)
     except SurveyError as error:
         raise click.BadParameter(str(error), param_hint="--language") from error
 
 
 def read_word_files(paths: Iterable[Path], english: Mapping[str, str]) -> Words:
     """Return the words of several files; raise a usage error if one is not of the form of English words."""
-    found = []
+    found: dict[str, dict[str, str]] = {}
     for path in paths:
         try:
-            found.append(read_words(path.read_bytes(), english))
+            for tag, words in read_words(path.read_bytes(), english).items():
+                found.setdefault(tag, {}).update(words)
         except SurveyError as error:
             raise click.BadParameter(f"{path}: {error}", param_hint="--words") from error
-    return _merge(found)
-
-
-def _merge(parts: Iterable[Words]) -> Words:
-    found: dict[str, dict[str, str]] = {}
-    for each in parts:
-        for tag, words in each.items():
-            found.setdefault(tag, {}).update(words)
     return found

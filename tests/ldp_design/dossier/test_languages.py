@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from encoders.errors import SurveyError
-from ldp_aggregator.cli.results import main as results_command
 from ldp_aggregator.views.results_page import render_page
 from ldp_aggregator.wording.language import LANGUAGE, Language, choose_language, read_words, write_in
 from ldp_aggregator.wording.values import (
@@ -226,7 +225,11 @@ def test_a_file_adds_a_language_to_the_dossier(tmp_path):
     assert '<html lang="fr">' in output.read_text("utf-8")
 
 
-def test_the_help_names_the_languages():
-    for command, arguments in ((results_command, ["--help"]), (survey_command, ["dossier", "--help"])):
-        assert "--language" in CliRunner().invoke(command, arguments).output
-    assert len(RESULTS) == 2
+@pytest.mark.parametrize(("first", "skip"), [("de", "Zum Dossier springen"), ("fr", "Skip to the dossier")])
+def test_a_dossier_is_in_the_first_language_of_the_survey_if_it_has_words(first, skip, tmp_path):
+    survey, output = tmp_path / "survey.toml", tmp_path / "page.html"
+    survey.write_text(f'{SLEEP}[texts.{first}]\ntitle = "S"\n[texts.en]\ntitle = "E"\n', encoding="utf-8")
+    with fixed_forecasts():
+        arguments = ["dossier", str(survey), "-o", str(output), "--users", "2000"]
+        assert CliRunner().invoke(survey_command, arguments).exit_code == 0
+    assert skip in output.read_text("utf-8")

@@ -18,6 +18,7 @@ from ldp_aggregator.wording.values import (
     ShareAtMost,
     format_percent,
     write_bins,
+    write_time,
 )
 from ldp_design.cli.survey import main as survey_command
 from ldp_design.dossier.people_dossier import render_dossier
@@ -118,6 +119,7 @@ def test_german_numbers_and_plurals(german):
         assert str(Count(12_345)) == "12.345"
         assert str(Share(0.5391)) == "53,9\u00a0%"
         assert str(ShareAtMost(0.9995)) == "99,96\u00a0%"  # rounded up
+        assert write_time("2026-03-31 12:05") == "31.03.2026, 12:05 UTC"
         assert format_percent(0.0001) == "<0,1\u00a0%"
         assert [str(Counted(each, "report")) for each in (0, 1, 2000)] == [
             "0 Berichte",

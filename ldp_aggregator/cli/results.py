@@ -55,7 +55,7 @@ def main(
     """
     require_no_input(output, [file, other, *words])
     results, compared = read_results(file), read_results(other) if other else None
-    with write_in(read_language(language, results.plan, words, [WORDS, TEXTS])):
+    with write_in(read_language(language, results.plan.texts, words, [WORDS, TEXTS])):
         page = render_page(results, compared, independent=independent, note=note)
     write_atomically(output, page, public=True)
     click.echo(f"wrote {output}")

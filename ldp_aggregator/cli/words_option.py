@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from encoders.errors import SurveyError
-from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.texts import SurveyTexts
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import option
 from ldp_aggregator.wording.language import Language, Words, choose_language, read_words
@@ -34,18 +34,22 @@ def language_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_language(
-    asked: str, plan: AnyPlan, paths: Sequence[Path], texts: Sequence[Texts], needed: tuple[str, ...] = ("",)
+    asked: str,
+    stated: SurveyTexts | None,
+    paths: Sequence[Path],
+    texts: Sequence[Texts],
+    needed: tuple[str, ...] = ("",),
 ) -> Language:
     """Return the language of a page with these texts; raise a usage error that names what is wrong.
 
-    `needed` are the beginnings of the names of the words that the page needs.
+    `stated` are the survey's texts, and `needed` the beginnings of the names of words that the page needs.
     """
     english = {name: body for each in texts for name, body in each.english.items()}
     own = (Path(str(files(each.package).joinpath("texts/words-de.json"))) for each in texts)
     words = read_word_files([*filter(Path.is_file, own), *paths], english)
     shown = (name for name in english if name.startswith(needed))
     try:
-        return choose_language(asked, plan.texts.languages if plan.texts else (), words, shown)
+        return choose_language(asked, stated.languages if stated else (), words, shown)
     except SurveyError as error:
         raise click.BadParameter(str(error), param_hint="--language") from error
 

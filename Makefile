@@ -26,9 +26,15 @@
 #                 headers, a search of its data for senders, ten minutes at full speed. Of a relay: kill -9 of it, of
 #                 devices and of its collector. Of all stores and a relay: 25 faults while reports arrive. Of all
 #                 readers: ten minutes of coverage-guided fuzzing
-# make release    build wheel, sdist, jar, npm package and SBOMs (CycloneDX) into dist/, and write the set of files in
-#                 tests/earlier_builds/ that later builds must read
-# make docs       build the documentation as a site into build/site, with search and the API reference
+# make release VERSION=1.0.0
+#                 build wheel, sdist, npm package, jar, a Maven repository, SBOMs (CycloneDX), notes and checksums into
+#                 dist/, twice with equal bytes, and write the set of files in tests/earlier_builds/ that later builds
+#                 must read. TAG=1 makes the tag too; nothing is uploaded
+# make test-versions
+#                 install each extra alone from a local index, resolve all for later versions of Python, and run the
+#                 quick tests with the lowest and the newest versions of all dependencies; needs PyPI
+# make docs       build the documentation as a site into build/site, with search and the API reference; fails if a
+#                 link or an anchor of the site leads nowhere
 # make lock       write the lock files again for changed dependencies, and the digests of base images into deploy/;
 #                 UPGRADE=1 takes the newest version of everything
 # make clean      delete everything that is generated, also the environments
@@ -51,7 +57,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo relay-demo cluster-demo web-demo check test test-statistics test-clients test-all lint bench accuracy audit docs endurance release lock clean redis nginx prometheus chromium firefox javascript java jdk hosts
+.PHONY: demo relay-demo cluster-demo web-demo check test test-statistics test-clients test-all lint bench accuracy audit docs endurance release test-versions lock clean redis nginx prometheus chromium firefox javascript java jdk hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	@$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
@@ -66,7 +72,7 @@ web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py
 
 test: $(VENV)/.dev redis nginx prometheus chromium javascript
-	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients and not statistics'
+	$(VENV)/bin/python -m pytest -n 4 --durations=20 -rs -m 'not clients and not statistics'
 
 # Only the files that have such tests are collected: the collection of all takes longer than many tests.
 test-statistics: $(VENV)/.dev
@@ -76,12 +82,12 @@ test-statistics: $(VENV)/.dev
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
 	$(VENV)/bin/python -m pytest -n 3 --dist=loadfile -rs -m clients tests/clients
 
-# Many tests wait for a browser or a server, so more workers than cores are faster.
+# Many tests wait for a browser or a server, so three workers for each core are faster.
 test-all: $(VENV)/.dev redis nginx prometheus chromium firefox javascript jdk hosts
-	$(VENV)/bin/python -m pytest -n 4 --durations=30 -rs -m 'not repeated'
+	$(VENV)/bin/python -m pytest -n 6 --durations=30 -rs -m 'not repeated'
 
 check: lint
-	$(VENV)/bin/python -m pytest -n 3 -q -m 'not slow and not clients'
+	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow and not clients'
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
@@ -96,29 +102,26 @@ audit: $(VENV)/.dev
 endurance: $(VENV)/.fuzz redis nginx chromium
 	$(VENV)/bin/python -m tools.endurance
 
-# The times in the files are the commit's, so two builds of one commit are equal.
+# VERSION must be that of encoders/__init__.py, with a section in CHANGELOG.md; TAG=1 makes its tag too.
 release: $(RELEASE)/.release $(VENV)/.dev redis
-	mkdir -p dist
-	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
-	&& $(RELEASE)/bin/python -m hatchling build \
-	&& $(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type library --output-reproducible -o dist/ldp-bayes-python.cdx.json deploy/requirements.lock
-	$(MAKE) --no-print-directory -C $(JAVA) && cp $(JAVA)/build/ldp-bayes.jar dist/
-	cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund && npm pack --pack-destination ../../dist \
-	&& npm sbom --package-lock-only --omit dev --sbom-type library --sbom-format cyclonedx > ../../dist/ldp-bayes-npm.cdx.json
-	file=tests/earlier_builds/$$($(VENV)/bin/python -c 'import encoders; print(encoders.__version__)').zip \
-	&& { [ -e $$file ] || $(VENV)/bin/python -m tools.earlier_builds . $$file; }
+	$(RELEASE)/bin/python -m tools.release $(or $(VERSION),$(error which version? make release VERSION=1.0.0)) $(if $(TAG),--tag)
+	file=tests/earlier_builds/$(VERSION).zip && { [ -e $$file ] || $(VENV)/bin/python -m tools.earlier_builds . $$file; }
+
+test-versions: $(RELEASE)/.release
+	$(RELEASE)/bin/python -m tools.versions
 
 # deploy/requirements.lock: what the image needs; deploy/build.lock: what builds the wheel; .ci/requirements.lock: the extra [dev].
 LOCK = $(RELEASE)/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 lock: $(RELEASE)/.release
-	$(LOCK) --extra collector --extra relay pyproject.toml -o deploy/requirements.lock
+	$(LOCK) --extra collector pyproject.toml -o deploy/requirements.lock
 	echo 'hatchling>=1.26' | $(LOCK) - -o deploy/build.lock
 	$(LOCK) --extra dev -c deploy/requirements.lock -c deploy/build.lock pyproject.toml -o .ci/requirements.lock
 	$(RELEASE)/bin/python -m tools.image_digests $(if $(UPGRADE),--upgrade)
 
 $(RELEASE)/.release: deploy/build.lock | $(RELEASE)/bin/python
+	$(RELEASE)/bin/python $(PIP) 'pip>=25'
 	$(RELEASE)/bin/python $(PIP) --require-hashes -r deploy/build.lock
-	$(RELEASE)/bin/python $(PIP) 'cyclonedx-bom>=7' 'uv>=0.5'
+	$(RELEASE)/bin/python $(PIP) 'cyclonedx-bom>=7' 'pipx>=1.7' 'twine>=6' 'uv>=0.5'
 	touch $@
 
 bench: $(BENCH)/.bench redis
@@ -130,13 +133,14 @@ accuracy: $(BENCH)/.bench $(BENCH_CENTRAL)/.bench-central
 
 docs: $(DOCS)/.docs
 	version=$$($(DOCS)/bin/python -c 'import encoders; print(encoders.__version__)') \
+	&& rm -rf build/site/$$version \
 	&& $(DOCS)/bin/python -m sphinx -W --keep-going -q -b html -c docs/site . build/site/$$version
 	! grep -rElI '<(script|img|link)[^>]*(src|href)="(https?:)?//' build/site --include='*.html'
 
 # One stamp file per environment: it is installed again only if its dependencies or the version have changed.
 $(VENV)/.demo: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
 	@echo 'Installing the packages into $(VENV) ...'
-	@$(VENV)/bin/python $(PIP) --editable '.[collector,train,relay]'
+	@$(VENV)/bin/python $(PIP) --editable '.[author]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml encoders/__init__.py | $(VENV)/bin/python

@@ -1,12 +1,14 @@
-"""Writes the commit into wheels and sdists, from which `encoders/build.py` reads it."""
+"""Writes into wheels and sdists the commit, which `encoders/build.py` reads, and README with full links."""
 
 import os
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))  # the project is not installed where its wheel is built
 
@@ -40,3 +42,15 @@ class CommitHook(BuildHookInterface[Any]):
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Delete the file."""
         self._folder.cleanup()
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Makes the links and pictures of README absolute, beside the changelog: an index has no other files."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set the description."""
+        base = metadata["urls"]["Changelog"].removesuffix("CHANGELOG.md")
+        text = (Path(self.root) / "README.md").read_text("utf-8")
+        text = re.sub(r"(!\[[^]]*\]\()(?!\w+:)([^)]*)", rf"\1{base}\2?raw=true", text)
+        text = re.sub(r"(\]\()(?!\w+:|#)", rf"\1{base}", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}

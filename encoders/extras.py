@@ -88,7 +88,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
         with safe_output():
             try:
                 with needs_extra(extra, name):
-                    if extra in ("train", "central", "relay-server"):  # their commands import modules late
+                    if extra not in ("device-relay", "silo"):  # whose commands seldom need it
                         _require_modules(extra)
                     main.load()()
             except MissingExtraError as error:
@@ -110,14 +110,14 @@ def _read_purpose(module: str) -> str:
 
 
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
-ldp_central = _command("ldp-central", "ldp_central.cli", "central")
-ldp_client = _command("ldp-client", "ldp_client.cli", "signed")
+ldp_central = _command("ldp-central", "ldp_central.cli", "curator")
+ldp_client = _command("ldp-client", "ldp_client.cli", "device-relay")
 ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
-ldp_compare = _command("ldp-compare", "ldp_design.cli.compare", "train")
-ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
-ldp_relay = _command("ldp-relay", "ldp_relay.cli", "relay-server")
-ldp_results = _command("ldp-results", "ldp_aggregator.cli.results", "train")
-ldp_silo = _command("ldp-silo", "ldp_silo.cli", "signed")
-ldp_simulate = _command("ldp-simulate", "ldp_design.cli.simulate", "train")
-ldp_survey = _command("ldp-survey", "ldp_design.cli.survey", "train")
-ldp_train = _command("ldp-train", "ldp_aggregator.cli.train", "train")
+ldp_compare = _command("ldp-compare", "ldp_design.cli.compare", "author")
+ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "analyst")
+ldp_relay = _command("ldp-relay", "ldp_relay.cli", "relay")
+ldp_results = _command("ldp-results", "ldp_aggregator.cli.results", "analyst")
+ldp_silo = _command("ldp-silo", "ldp_silo.cli", "silo")
+ldp_simulate = _command("ldp-simulate", "ldp_design.cli.simulate", "author")
+ldp_survey = _command("ldp-survey", "ldp_design.cli.survey", "author")
+ldp_train = _command("ldp-train", "ldp_aggregator.cli.train", "analyst")

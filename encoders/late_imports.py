@@ -11,23 +11,24 @@ from typing import Any
 
 from encoders.errors import LdpError
 
+_ANALYST = ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl")
+_COLLECTOR = (
+    *("click", "cryptography", "flask", "gunicorn", "jinja2", "markupsafe", "numpy", "prometheus_client"),
+    *("redis", "werkzeug"),
+)
 MODULES = {
-    "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl", "tomlkit"),
-    "central": ("click", "numpy", "sklearn"),
-    "collector": (
-        *("click", "flask", "gunicorn", "jinja2", "markupsafe", "numpy", "prometheus_client"),
-        *("redis", "werkzeug"),
-    ),
-    "audit": ("click", "jinja2", "markupsafe", "numpy", "scipy"),
+    "device-relay": ("cryptography",),
+    "silo": ("cryptography",),
+    "relay": ("cryptography", "flask", "gunicorn", "prometheus_client", "werkzeug"),
+    "collector": _COLLECTOR,
+    "analyst": _ANALYST,
+    "curator": _ANALYST,
+    "audit": (*_ANALYST, "cryptography"),
+    "author": (*_ANALYST, *_COLLECTOR, "openpyxl", "pyxform", "segno", "tomlkit"),
     "plot": ("matplotlib",),
-    "dask": ("distributed", "numpy"),
-    "onnx": ("onnx",),
     "pandas": ("pandas",),
-    "signed": ("cryptography",),
-    "relay": ("cryptography",),
-    "relay-server": ("cryptography", "flask", "gunicorn", "prometheus_client", "werkzeug"),
-    "page": ("segno",),
-    "xlsform": ("openpyxl", "pyxform"),
+    "onnx": ("onnx",),
+    "dask": ("distributed", "numpy"),
 }
 """The modules that the packages import from each extra of pyproject.toml."""
 

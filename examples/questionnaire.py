@@ -1,6 +1,6 @@
 """A questionnaire on a person's own device, made with Textual: they agree, answer, and see the outcome.
 
-    pip install '.[examples]'
+    pip install textual
     python examples/questionnaire.py http://127.0.0.1:8000/v1/surveys/yrbss-2013
     python examples/questionnaire.py examples/yrbss/survey.toml http://127.0.0.1:8000/v1/surveys/yrbss-2013
 

@@ -16,7 +16,7 @@ from encoders import __version__  # noqa: E402 - another package has no version
 
 if TYPE_CHECKING:
     from ldp_aggregator.classifiers import NaiveBayes, load_model, save_onnx, to_sklearn
-    from ldp_aggregator.estimation import Estimates, estimate_snapshot
+    from ldp_aggregator.estimation import Estimates, estimate_snapshot, to_covariance
     from ldp_aggregator.results import Results, make_results
     from ldp_aggregator.results_file import ModelError, save_results
     from ldp_aggregator.snapshot import Snapshot
@@ -33,6 +33,7 @@ __all__ = [
     "make_results",
     "save_onnx",
     "save_results",
+    "to_covariance",
     "to_sklearn",
 ]
 
@@ -49,7 +50,8 @@ __getattr__, __dir__ = late_names(
         "make_results": "results",
         "save_onnx": "classifiers",
         "save_results": "results_file",
+        "to_covariance": "estimation",
         "to_sklearn": "classifiers",
     },
-    extra="train",
+    extra="analyst",
 )

@@ -50,7 +50,7 @@ def main() -> None:
     """Train on rows that a curator holds, and publish a model that is differentially private.
 
     People have to trust the curator with their answers. A local survey needs no such trust: see ldp-survey.
-    docs/trust-models.md compares the two.
+    docs/central.md compares the two.
 
     $ ldp-central train survey.toml rows.csv --epsilon 1 -o model.json
     $ ldp-central status rows.csv

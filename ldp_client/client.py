@@ -71,7 +71,7 @@ class Client(SurveyDisplay):
     relay : str, optional
         The address of a relay, for example "https://relay.example". Reports are then sealed and sent only
         through it, and the plan must name it. Give `digest` or `public_key` too, or the plan: a server that
-        can replace the plan could otherwise read the reports. Needs the extra [relay].
+        can replace the plan could otherwise read the reports. Needs the extra [device-relay].
     max_local_epsilon : float
         With a relay, a plan with a greater epsilon is refused. It holds even if relay and collector collude.
     on_outcome : callable, optional

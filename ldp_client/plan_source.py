@@ -34,7 +34,8 @@ def load_plan(
         A survey's URL (http://host/v1/surveys/ID), or a file: a survey in TOML, or a compiled plan.
     transport : Transport, optional
     public_key : str, optional
-        Accept only a plan that was signed with this key, see `ldp-survey sign`; needs the extra [signed].
+        Accept only a plan that was signed with this key, see `ldp-survey sign`. Needs the extra
+        [device-relay].
 
     Raises
     ------

@@ -79,6 +79,7 @@ class Telemetry:
             is_new = answer == _ASK
             # "no" before the question: who interrupts it, or closes the terminal, is not asked again
             if is_new and _can_ask() and self._write_state(_NO):
+                _forget_typed()
                 sys.stderr.write(_QUESTION.format(self._tool, self._asks))
                 sys.stderr.flush()
                 if sys.stdin.readline().strip().lower() in ("y", "yes") and self._write_state(_YES):
@@ -194,6 +195,14 @@ def _can_ask() -> bool:
     with suppress(OSError, AttributeError):  # not the process's own terminal; Windows
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()  # in the background, reading stops the tool
     return True
+
+
+def _forget_typed() -> None:
+    """Drop what the person typed before they saw the question: it is no answer."""
+    with suppress(ImportError):  # Windows
+        import termios
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def _open_private(path: str, flags: int) -> int:

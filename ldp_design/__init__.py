@@ -22,5 +22,5 @@ __all__ = ["Simulation", "SimulationGrid", "__version__", "simulate"]
 __getattr__, __dir__ = late_names(
     __name__,
     dict.fromkeys(("Simulation", "SimulationGrid", "simulate"), "simulation.accuracies"),
-    extra="train",
+    extra="author",
 )

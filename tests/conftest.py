@@ -56,10 +56,20 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests: workers wait for the last tests, which should be short."""
+    """Let each worker, which gets a part of the list, begin with files that have slow tests.
+
+    The last tests, for which all workers wait, are short then. Every other worker takes the slow files from
+    the end: some wait for browsers while others compute.
+    """
     if hasattr(config, "workerinput"):
+        workers = config.workerinput["workercount"]
         slow = {item.path for item in items if item.get_closest_marker("slow")}
-        items.sort(key=lambda item: item.path not in slow)
+        files = sorted(dict.fromkeys(item.path for item in items), key=lambda path: path not in slow)
+        order = {}
+        for at, path in enumerate(files):
+            worker = at % workers
+            order[path] = worker, path not in slow, at * (-1) ** worker
+        items.sort(key=lambda item: order[item.path])
 
 
 def pytest_collection_finish() -> None:

@@ -236,6 +236,7 @@ def test_real_valued_noise_vanishes_at_a_large_epsilon(folder):
         assert np.exp(likelihood.log_table) == pytest.approx(counts / counts.sum(axis=0), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_every_question_at_the_full_epsilon_is_more_accurate(folder):
     command = ["--set=tiny", "--epsilon=3", "--repeats=8", str(folder)]
     result = CliRunner().invoke(every_question.main, command)

@@ -85,6 +85,7 @@ def test_relative_links_and_anchors_resolve(page):
     assert list(broken_links(page)) == []
 
 
+@pytest.mark.slow
 def test_pages_that_source_files_mention_exist():
     files = list(find_files(ROOT, *SOURCES))
     missing = [
@@ -129,6 +130,7 @@ def test_the_site_redirects_from_pages_that_are_gone_to_pages_that_exist():
         assert not [name for name in former.split() if (ROOT / "docs" / f"{name}.md").exists()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "print_table"),
     [("mechanisms.md", oracle_choice.main), ("poisoning.md", poisoning.influence_rows)],

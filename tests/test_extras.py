@@ -1,6 +1,7 @@
 """Without its extra, a command or an option ends in one line that names the extra, never in a traceback."""
 
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess
@@ -24,16 +25,17 @@ SCRIPTS: dict[str, str] = PROJECT["scripts"]
 
 EXTRA_OF = {
     "ldp-audit": "audit",
-    "ldp-central": "central",
+    "ldp-central": "curator",
     "ldp-collector": "collector",
-    "ldp-compare": "train",
-    "ldp-predict": "train",
-    "ldp-relay": "relay-server",
-    "ldp-results": "train",
-    "ldp-simulate": "train",
-    "ldp-survey": "train",
-    "ldp-train": "train",
+    "ldp-compare": "author",
+    "ldp-predict": "analyst",
+    "ldp-relay": "relay",
+    "ldp-results": "analyst",
+    "ldp-simulate": "author",
+    "ldp-survey": "author",
+    "ldp-train": "analyst",
 }
+PACKAGE_EXTRAS = {"ldp_aggregator": "analyst", "ldp_design": "author"}
 WITHOUT = """
 import importlib.metadata, sys
 missing = set(sys.argv.pop(1).split(","))
@@ -117,7 +119,7 @@ def test_the_pages_of_the_operator_need_the_extra_of_the_collector_alone():
 def test_the_conversion_of_an_xlsform_names_its_extra(tmp_path):
     (tmp_path / "form.xlsx").touch()
     found = run_command({"pyxform"}, "ldp-survey", "init", "--from", tmp_path / "form.xlsx")
-    assert found.stderr == "Error: an XLSForm needs the extra [xlsform]: pip install 'ldp-bayes[xlsform]'\n"
+    assert found.stderr == "ldp-survey needs the extra [author]: pip install 'ldp-bayes[author]'\n"
     assert found.returncode == 1
 
 
@@ -126,8 +128,8 @@ def test_the_conversion_of_an_xlsform_names_its_extra(tmp_path):
     [("ldp_aggregator", "to_sklearn"), ("ldp_aggregator", "load_model"), ("ldp_design", "simulate")],
 )
 def test_a_public_name_without_its_extra_names_it(package, name):
-    found = run(WITHOUT + f"from {package} import {name}", EVERY)
-    assert f"{package}.{name} needs the extra [train]: pip install 'ldp-bayes[train]'" in found.stderr
+    found, extra = run(WITHOUT + f"from {package} import {name}", EVERY), PACKAGE_EXTRAS[package]
+    assert f"{package}.{name} needs the extra [{extra}]: pip install 'ldp-bayes[{extra}]'" in found.stderr
 
 
 def test_the_auditor_as_a_library_names_its_extra():
@@ -135,14 +137,17 @@ def test_the_auditor_as_a_library_names_its_extra():
 
 
 def test_other_import_errors_are_not_hidden(monkeypatch):
-    with pytest.raises(ModuleNotFoundError, match="no_such_module"), needs_extra("train", "training"):
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"), needs_extra("analyst", "training"):
         import no_such_module  # noqa: F401
-    with pytest.raises(ModuleNotFoundError, match="no_such_part"), needs_extra("train", "training"):
+    with pytest.raises(ModuleNotFoundError, match="no_such_part"), needs_extra("analyst", "training"):
         import sklearn.no_such_part  # noqa: F401
-    with pytest.raises(ImportError, match="no_such_name"), needs_extra("train", "training"):
+    with pytest.raises(ImportError, match="no_such_name"), needs_extra("analyst", "training"):
         from numpy import no_such_name  # noqa: F401
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # importing it now fails
-    with pytest.raises(MissingExtraError, match=r"^it needs the extra \[plot\]"), needs_extra("train", "it"):
+    with (
+        pytest.raises(MissingExtraError, match=r"^it needs the extra \[plot\]"),
+        needs_extra("analyst", "it"),
+    ):
         import matplotlib  # noqa: F401
 
 
@@ -171,6 +176,22 @@ def test_a_command_says_that_another_package_replaced_encoders(tmp_path, script)
         assert f"InstallationError: {why}" in run_here(f"import {package}", tmp_path).stderr
 
 
+@pytest.mark.parametrize("command", [*SCRIPTS, "python -m ldp_bayes"])
+def test_a_command_names_another_package_that_hides_encoders(tmp_path, command):
+    (tmp_path / "encoders").mkdir()
+    other = tmp_path / "encoders" / "__init__.py"
+    other.write_text("raise AssertionError('was run')")
+    path = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    code = COMMAND if command in SCRIPTS else "import runpy; runpy.run_module('ldp_bayes')"
+    words = [sys.executable, "-P", "-c", code, "-", SCRIPTS.get(command, ""), command, "--help"]
+    environment = inherited_environment() | path
+    found = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (1, "")
+    why = f"Error: another package named 'encoders' hides a part of ldp-bayes: {other}. Rename it, "
+    assert found.stderr.startswith(why)
+    assert found.stderr.count("\n") == 1
+
+
 def run_here(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run code with the packages of a folder."""
     return subprocess.run(
@@ -187,15 +208,21 @@ def test_every_command_of_the_package_is_known_here():
     assert SCRIPTS.keys() == {*EXTRA_OF, "ldp-client", "ldp-silo"}
 
 
+def required_by(extra: str) -> set[str]:
+    """Return the names of the distributions that an extra installs, also by the extras that it names."""
+    names: set[str] = set()
+    for line in PROJECT["optional-dependencies"][extra]:
+        name, *others = re.split(r"[^\w.-]", line)
+        names |= {each for other in others if other in MODULES for each in required_by(other)} or {name}
+    return names
+
+
 def test_the_modules_of_each_extra_are_those_that_the_packages_import():
     homes = importlib.metadata.packages_distributions()
     for extra, modules in MODULES.items():
-        required = {
-            re.split(r"[^\w.-]", line)[0].replace("_", "-").lower()
-            for line in PROJECT["optional-dependencies"][extra]
-        }
+        required = {name.replace("_", "-").lower() for name in required_by(extra)}
         installed = {homes[module][0].replace("_", "-").lower() for module in modules if module in homes}
-        assert installed - {"werkzeug"} <= required, extra  # which Flask brings
+        assert installed - {"werkzeug"} == required, extra  # which Flask brings
     used = {top(name) for path in modules_of(*MAY_IMPORT) for name, _ in every_import(path)}
     known = sys.stdlib_module_names | MAY_IMPORT.keys() | {"msgpack", "pytest"}
     assert used - known <= EVERY

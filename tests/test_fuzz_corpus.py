@@ -12,6 +12,7 @@ SECONDS = 5
 INPUTS = read_corpus()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_inputs_of_the_corpus_are_accepted_or_refused_with_the_documented_error(target):
     for name, data in INPUTS.items():

@@ -69,6 +69,7 @@ def test_the_help_has_one_frame(name):
     assert not re.search(r"INTEGER|FLOAT|RANGE|<=|\btrusts\b|by default,|\(default", shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("columns", [50, 80, 100, 200])
 def test_lines_use_the_width_of_the_terminal_and_end_between_words(name, columns):

@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "ldp_central": {"encoders", "reduction", "ldp_aggregator", "ldp_central"},
     "ldp_design": {"encoders", "reduction", "ldp_aggregator", "ldp_central", "ldp_design"},
     "ldp_audit": {"encoders", "ldp_client", "ldp_silo", "ldp_aggregator", "ldp_central", "ldp_audit"},
+    "ldp_bayes": {"encoders", "ldp_client", "ldp_design", "ldp_bayes"},
 }
 ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
 WITHOUT_EXTRAS = (*ON_THE_DEVICE, "ldp_silo")
@@ -87,7 +88,8 @@ LAYERS = {
         {"cli", "telemetry", "testing"},
     ],
     "ldp_aggregator": [
-        {"arrays", "atomic_file", "background_task", "form_page", "wording"},
+        {"arrays", "atomic_file", "background_task", "wording"},
+        {"form_page"},
         {"codec"},
         {"render", "rows", "stores"},
         {"snapshot_entries"},
@@ -212,6 +214,7 @@ def is_fitting(path: Path) -> bool:
     return path.is_relative_to(FITTING) and path.name != "__init__.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_a_package_imports_only_the_packages_below_it(package):
     broken = [
@@ -278,6 +281,7 @@ LOADS_NEXT_TO_NOTHING = {"ldp_client", "ldp_client.telemetry", "ldp_client.trace
 """What an application loads when it starts, and what returns a receipt for every error, even of an import."""
 
 
+@pytest.mark.slow
 def test_functions_import_only_slow_libraries():
     found = {
         f"{module_name(path)} imports {name}"
@@ -296,6 +300,7 @@ def test_every_late_import_can_be_loaded(package):
             assert LateImport(target).load() is not None
 
 
+@pytest.mark.slow
 def test_modules_and_functions_are_short():
     too_long = {
         str(path.relative_to(ROOT))
@@ -318,6 +323,7 @@ def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return function.end_lineno - function.lineno + 1 - docstring
 
 
+@pytest.mark.slow
 def test_the_device_needs_only_the_standard_library_and_msgpack():
     allowed = sys.stdlib_module_names | BASE_INSTALL
     broken = [
@@ -454,6 +460,7 @@ def test_every_package_has_a_marker_of_its_types():
     assert all((ROOT / package / "py.typed").is_file() for package in MAY_IMPORT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [*MAY_IMPORT, "benchmarks", "examples"])
 def test_only_tools_import_from_tests(folder):
     assert not [path for path in modules_of(folder) if "tests" in map(top, every_dependency(path))]

@@ -34,7 +34,7 @@ def required(extra: str) -> Iterator[Requirement]:
 def requirements(lock: str) -> list[Requirement]:
     if lock == "deploy/build.lock":
         return [Requirement(line) for line in PYPROJECT["build-system"]["requires"]]
-    extras = ("collector", "relay") if lock.startswith("deploy") else ("dev",)
+    extras = ("collector",) if lock.startswith("deploy") else ("dev",)
     return [each for extra in extras for each in required(extra)]
 
 

@@ -111,6 +111,7 @@ def test_sets_of_open_ml_are_read_from_the_folder_or_fetched_or_absent(tmp_path,
     assert len(open_ml.read_or_fetch(tmp_path, "votes")) == 40
 
 
+@pytest.mark.slow
 def test_chess_stands_in_only_for_sets_that_are_not_reached(rows, monkeypatch):
     monkeypatch.setattr(classifier_comparison, "EPSILONS", ("1",))
     data = dict.fromkeys([*classifier_comparison.DATA_SETS, "votes"], rows)
@@ -127,6 +128,7 @@ def test_command_without_data_prints_reasons_and_errors_of_a_paper():
     assert "### Silos" not in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_results_page_contains_reasons_and_errors_as_printed(module):
     page = (ROOT / "docs" / "results" / "papers.md").read_text("utf-8")

@@ -8,6 +8,7 @@ import pytest
 from encoders import __version__
 from encoders.build import find_build
 from tests.support.commands import command
+from tools.release import ROOT, find_other_versions
 
 COMMANDS = importlib.metadata.distribution("ldp-bayes").entry_points.select(group="console_scripts")
 
@@ -28,3 +29,8 @@ def test_a_variable_named_version_does_not_stop_the_collector(tmp_path):
 @pytest.mark.parametrize("package", ["encoders", "reduction", "ldp_client", "ldp_aggregator", "ldp_audit"])
 def test_the_version_of_a_package_is_that_of_the_installed_distribution(package):
     assert importlib.import_module(package).__version__ == importlib.metadata.version("ldp-bayes")
+
+
+def test_all_files_repeat_one_version():
+    assert find_other_versions(ROOT, __version__) == []
+    assert len(find_other_versions(ROOT, "9.9.9")) == 4

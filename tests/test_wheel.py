@@ -3,6 +3,7 @@
 import configparser
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,16 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*PIP, "install", "--no-deps", "--no-index", "--target", str(folder), str(wheel)], check=True
     )
     return folder
+
+
+def test_links_and_pictures_of_the_description_are_absolute(wheel):
+    with ZipFile(wheel) as files:
+        [name] = [each for each in files.namelist() if each.endswith("METADATA")]
+        description = files.read(name).decode().partition("\n\n")[2]
+    links = re.findall(r"\]\(([^)\s]+)\)", description)
+    assert len(links) > 30
+    assert [each for each in links if not each.startswith(("https://", "#"))] == []
+    assert all(each.endswith("?raw=true") for each in links if ".png" in each)
 
 
 def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel):

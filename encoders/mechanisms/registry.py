@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import MechanismParameters
@@ -27,16 +27,6 @@ NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
 BOTH_MECHANISMS: dict[str, type[NumericMechanism]] = {PiecewiseMoments.name: PiecewiseMoments}
 """The mechanisms whose reports estimate the mean and the mean square of a number."""
 
-TITLES = {
-    "DE": "direct encoding",
-    "SUE": "symmetric unary encoding",
-    "OUE": "optimised unary encoding",
-    "SHE": "summation with histogram encoding",
-    "THE": "thresholding with histogram encoding",
-    "SS": "subset selection",
-    "count_table": "noisy counts of the rows of silos",
-}
-
 
 def load(name: str, domain: int, parameters: MechanismParameters) -> FrequencyOracle:
     """Build a frequency oracle from a plan's parameters; the caller proves that it keeps epsilon."""
@@ -56,9 +46,3 @@ def _check_plan_entry(name: object, known: Mapping[str, object], parameters: obj
         raise SurveyError(f"mechanism {name!r} is not one of {', '.join(known)}")
     if not isinstance(parameters, Mapping):
         raise SurveyError(f"{name} tables must be an object")
-
-
-def explain_mechanisms(names: Iterable[str]) -> list[str]:
-    """Return a sentence for each abbreviated mechanism among the names."""
-    used = {name.partition("(")[0] for name in names}
-    return [f"{name}: {title}." for name, title in TITLES.items() if name in used]

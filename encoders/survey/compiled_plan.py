@@ -213,8 +213,8 @@ class CompiledPlan(Generic[QuestionT]):
         """Raise SurveyError unless these bytes are the plan's canonical form."""
         if self.json != data:
             raise SurveyError(
-                "the plan contradicts itself, because it is not written as its entries require: "
-                "compile the survey again"
+                "the plan contradicts itself, because it is not written as its entries require: update "
+                f"ldp-bayes if a later version made it, or {RECOMPILE}"
             )
 
 
@@ -223,7 +223,9 @@ def load_plan_document(data: bytes) -> dict[str, Any]:
     if len(data) > MAX_PLAN_BYTES:
         raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes: use fewer values or features")
     document = load_canonical_json(data)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or (found := document.get("format")) != FORMAT:
+        if isinstance(document, dict) and type(found) is int and found > FORMAT:
+            raise SurveyError(f"a later version made this plan (format {found}): update ldp-bayes", "format")
         raise SurveyError(f"not a plan of format {FORMAT}: {RECOMPILE}", "format")
     return document
 

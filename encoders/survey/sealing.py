@@ -82,7 +82,7 @@ def needs_hpke() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            "sealing reports needs cryptography 47 or later: pip install 'ldp-bayes[relay]'"
+            "sealing reports needs cryptography 47 or later: pip install 'ldp-bayes[device-relay]'"
         ) from error
 
 

@@ -2,7 +2,7 @@
 
 A collector can serve a plan of its own to one device, but it cannot sign it. The signature is Ed25519
 (RFC 8032) over ``PREFIX`` and the plan's digest, see docs/wire-format.md. Verifying a signature needs
-cryptography, the extra [signed]; reading its text form does not. The author's side is in
+cryptography, the extra [device-relay]; reading its text form does not. The author's side is in
 :mod:`ldp_design.authoring.signing`.
 """
 
@@ -20,7 +20,7 @@ PUBLIC_KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 
 ED25519 = LateImport(
-    "cryptography.hazmat.primitives.asymmetric.ed25519", "signed", "a signature", SignatureError
+    "cryptography.hazmat.primitives.asymmetric.ed25519", "device-relay", "a signature", SignatureError
 )
 """The module of the keys; loading it names the extra if cryptography is not installed."""
 _INVALID_SIGNATURE = LateImport("cryptography.exceptions:InvalidSignature")

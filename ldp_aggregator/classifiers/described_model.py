@@ -8,15 +8,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ldp_aggregator.results import Results
-from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.statements.model import find_notices
-from ldp_aggregator.views.data_frame import build_frame
+from ldp_aggregator.views.data_frame import build_crosstab, build_frame
 from ldp_aggregator.views.model_card import ModelDescription, describe_model
+from ldp_aggregator.views.plot import plot_estimates
 from ldp_aggregator.views.series_sections import build_full_table
 from ldp_aggregator.wording.statement import Statement
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 class DescribedModel(BaseEstimator):
@@ -45,12 +46,53 @@ class DescribedModel(BaseEstimator):
         of a curator.
         """
         check_is_fitted(self, "results_")
-        if not self.results_.has_estimates:
-            raise ModelError(
-                f"a {self.results_.classifier.kind} model has no table of estimates: train with --learner nb "
-                "for one"
-            )
         return build_frame(build_full_table(self.results_))
+
+    def plot(self, name: str, *, by: str = "", figure: Figure | None = None) -> Figure:
+        """Draw the estimates of one name as bars with their intervals, as the results page shows them.
+
+        Strong lines are individual 95% intervals, faint ones simultaneous. Numbers have their own unit.
+
+        Parameters
+        ----------
+        name : str
+            A feature, the label, or the features of a table, as in ``"age x smokes"``.
+        by : {"", "class", "wave"}
+            Whether to draw all people, each class of the label, or each wave with its trend.
+        figure : matplotlib.figure.Figure, optional
+            The empty figure to draw in, such as ``plt.figure()``; by default a new one. Its size is set.
+
+        Raises
+        ------
+        ResultsError, MissingExtraError
+            If there are no such estimates; if matplotlib is not installed.
+        """
+        check_is_fitted(self, "results_")
+        return plot_estimates(self.results_, name, by, figure)
+
+    def crosstab(self, *features: str, normalize: str = "all") -> pd.DataFrame:
+        """Return the consistent estimates of a table of the survey, as :func:`pandas.crosstab` does.
+
+        Parameters
+        ----------
+        *features : str
+            In the order of the table. Rows are the values of the first; columns those of the others and, if
+            the table contains the label, the classes.
+        normalize : {"all", "index", "columns"}
+            Whether all cells add up to 1, as P(row, column); each row, as P(column | row); or each column.
+
+        Returns
+        -------
+        (rows, columns) pandas.DataFrame
+            Shares from 0 to 1; NaN where unknown. :meth:`to_frame` has their intervals.
+
+        Raises
+        ------
+        ResultsError, MissingExtraError
+            If the survey has no such table; if pandas is not installed.
+        """
+        check_is_fitted(self, "results_")
+        return build_crosstab(self.results_.estimates.tables, features, normalize)
 
     @property
     def notices(self) -> list[Statement]:

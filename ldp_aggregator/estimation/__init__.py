@@ -1,7 +1,12 @@
 """Estimates from totals: raw estimates for people, smoothed probabilities for the classifier."""
 
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies, project_simplex
-from ldp_aggregator.estimation.estimates import Estimates, estimate_parameters, estimate_snapshot
+from ldp_aggregator.estimation.estimates import (
+    Estimates,
+    estimate_parameters,
+    estimate_snapshot,
+    to_covariance,
+)
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditional,
@@ -28,4 +33,5 @@ __all__ = [
     "estimate_parameters",
     "estimate_snapshot",
     "project_simplex",
+    "to_covariance",
 ]

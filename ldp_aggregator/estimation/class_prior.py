@@ -77,6 +77,17 @@ class PooledPrior:
     """Of two different classes."""
     people: int = 0
     """The number of people, if the same people answered all questions; else 0."""
+    likely: FloatArray | None = None
+    """The possible shares at which the covariance is evaluated, (k,); None for those of `estimate`."""
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance of `estimate`. Shape (k, k)."""
+        shares, between = self.estimate.value if self.likely is None else self.likely, self.between
+        found = between.constant + between.linear * np.add.outer(shares, shares)
+        found -= between.product * np.outer(shares, shares)
+        np.fill_diagonal(found, self.estimate.stderr**2)
+        return found
 
     @property
     def known(self) -> bool:
@@ -104,4 +115,4 @@ def pool_prior(shares: Sequence[LabelShares], k: int, people: int = 0) -> Pooled
     covariance = weigh_covariances(parts, weights, likely, people > 0)
     between = ClassCovariance(covariance.shared, covariance.slope, covariance.product)
     by_question = {each.question: float(weight) for each, weight in zip(shares, weights, strict=True)}
-    return PooledPrior(estimate_cells(value, covariance), by_question, between, people)
+    return PooledPrior(estimate_cells(value, covariance), by_question, between, people, likely)

@@ -13,7 +13,7 @@ from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import OPTIONAL, require, to_json
 from ldp_aggregator.estimation import raw_estimates
 from ldp_aggregator.estimation.class_prior import pool_prior
-from ldp_aggregator.estimation.discrete.frequencies import project_simplex
+from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances, project_simplex
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditionals,
@@ -217,6 +217,58 @@ def estimate_survey(
         silos=SiloSummary.from_estimates(surveys),
     )
     return estimates, NaiveBayesParameters(prior, conditionals)
+
+
+def to_covariance(
+    snapshot: AnySnapshot, name: str, *, by_class: bool = False, silos: Sequence[SiloSnapshot] = ()
+) -> FloatArray:
+    """Compute the covariance matrix of the raw shares of a feature, of the classes, or of a table.
+
+    The variance of a sum w'F of shares is w' C w, and of a difference F_a - F_b it is C_aa + C_bb - 2 C_ab.
+    If a report supports its true value with probability p and another with q, n reports of one question give
+    (Wang et al. 2017, equation 4, for two values)::
+
+        Cov(F_a, F_b) = (P(a report supports a and b) - g_a g_b) / (n (p - q)^2),   g_a = q + (p - q) f_a
+
+    Parameters
+    ----------
+    snapshot : Snapshot or SiloSnapshot
+        The counters. Of a survey with waves, the last wave with reports; :meth:`Snapshot.select` chooses.
+    name : str
+        A feature or choice of the plan, its label, or the features of a table, as in ``"age x smokes"``.
+    by_class : bool
+        Whether to return that of P(value, class): entry a k + c is value a in class c.
+    silos : sequence of SiloSnapshot
+        See :func:`estimate_survey`.
+
+    Returns
+    -------
+    (A, A) array
+        Of the shares of A values or cells, in their order; (A k, A k) for k classes. The diagonal has the
+        squares of the standard errors. Shares have no unit. Infinite without reports.
+
+    Raises
+    ------
+    EstimationError
+        If the survey does not ask for shares of that name, for example of a number.
+    """
+    _, raw = _estimate_raw(snapshot.select() if isinstance(snapshot, Snapshot) else snapshot, silos)
+    label, shares = snapshot.plan.label.name, raw.feature_estimates if by_class else raw.share_estimates
+    if name and name == label:
+        return raw.prior.covariance if raw.prior.known else np.full((raw.k, raw.k), np.inf)
+    estimates = {each.name: shares[index] for index, each in enumerate(snapshot.plan.features)}
+    tables = {" x ".join(each.name for each in table.asked_features): table for table in raw.tables}
+    estimate = (estimates | tables).get(name)
+    if not estimate or isinstance(estimate, ClassMoments):
+        asked = [
+            each for each in estimates if estimates[each] and not isinstance(estimates[each], ClassMoments)
+        ]
+        known = ", ".join(filter(None, [*asked, *tables, label]))
+        raise EstimationError(f"{name}: there are no estimated shares; choose one of {known}")
+    size = len(estimate.raw)
+    if not estimate.n:
+        return np.full((size, size), np.inf)
+    return compute_sum_covariances(estimate, np.eye(size), 1, 0)
 
 
 def _find_result(snapshot: AnySnapshot) -> ValidationResult | None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from markupsafe import Markup
 
+from ldp_aggregator.render.interval import Axis, Mark, draw_mark
 from ldp_aggregator.wording.statement import Statement
 
 
@@ -57,7 +58,9 @@ class EstimateCells:
     """One estimate: a class, a value or a statistic, its picture and the texts of its numbers."""
 
     name: str
-    chart: Markup
+    axis: Axis
+    mark: Mark | None
+    """What is drawn on the axis; None for an unknown estimate."""
     estimate: str
     interval: str
     simultaneous: str
@@ -67,6 +70,10 @@ class EstimateCells:
     marked: bool
     ticks: tuple[str, str, str] | None = None
     """The texts of the row's axis; None if all rows have the axis of the table."""
+
+    @property
+    def chart(self) -> Markup:
+        return draw_mark(self.axis, self.mark)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +94,7 @@ class EstimateTable:
     ticks: tuple[str, str, str] | None
     """The texts of the axis: left, middle, right; None if each row has another axis."""
     groups: tuple[EstimateGroup, ...]
-    head: str = "Class"
+    head: str
     """What the names of the rows are."""
     row_mark: str = ""
     """What a mark on a row means; empty if groups are marked."""

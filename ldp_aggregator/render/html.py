@@ -11,8 +11,9 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 from markupsafe import Markup, escape
 
 from encoders.survey.display_texts import DisplayText
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Names
+from ldp_aggregator.wording.values import WORDS, Names, localise
 
 _SHARED = "ldp_aggregator.render"
 
@@ -36,7 +37,22 @@ def load_template(package: str, name: str, style: str = "") -> Template:
     rules = [files(_SHARED).joinpath("style.css").read_text(encoding="utf-8")]
     rules += [loader.get_source(environment, style)[0]] if style else []
     environment.globals["style"] = Markup("\n".join(rules))  # noqa: S704 - files of this project
+    environment.globals |= {"word": _find_word, "language": _find_tag, "localise": localise}
     return environment.get_template(name)
+
+
+def _find_word(name: str, **values: object) -> str:
+    """Return what templates say, an entry of page.md, as HTML that attributes may contain too."""
+    return escape(WORDS.write(f"page.{name}", **values)).replace("&#39;", Markup("'"))
+
+
+def write_text(statement: Statement) -> Markup:
+    """Return a statement as HTML that attributes in double quotes may contain too, unless it has names."""
+    return _fill(statement).replace("&#39;", Markup("'"))
+
+
+def _find_tag() -> str:
+    return LANGUAGE.get().tag or "en"
 
 
 def _finalize(value: object) -> object:
@@ -47,6 +63,10 @@ def _finalize(value: object) -> object:
 
 def write_statement(statement: Statement) -> Markup:
     """Return a statement as HTML: names are isolated, since they may be in a right-to-left script."""
+    return _fill(statement)
+
+
+def _fill(statement: Statement) -> Markup:
     tags = cycle((Markup("<code>"), Markup("</code>")))
     return Markup(statement.fill(_write_value, lambda words: "".join(_write_words(words, tags))))  # noqa: S704 - escaped
 

@@ -202,13 +202,12 @@ def _list_tests(
             yield (feature.row_name, CONDITIONAL), _test_tables(tables, k)
     known = [each for each in waves if each.prior.known]
     if k > 1 and len(known) > 1:
-        shares, between = pooled.prior.estimate.value, pooled.prior.between
-        covariance = between.constant + between.linear * np.add.outer(shares, shares)
-        covariance -= between.product * np.outer(shares, shares)
-        np.fill_diagonal(covariance, pooled.prior.estimate.stderr**2)
         counts = np.array([each.reports for each in known]) / pooled.reports
         values = [each.prior.estimate.value for each in known]
-        yield (label, CLASS_PRIOR), _test_contrasts(values, shares, covariance, counts, 1)
+        yield (
+            (label, CLASS_PRIOR),
+            _test_contrasts(values, pooled.prior.estimate.value, pooled.prior.covariance, counts, 1),
+        )
 
 
 def _test_tables(estimates: Sequence[TableEstimate | ClassMoments | None], k: int) -> Independence | None:

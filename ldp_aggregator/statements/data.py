@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 
-from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.silo_influence import SiloSummary
@@ -14,7 +13,7 @@ from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.stores.schedule import format_time
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, FirstNames, Names, Share, format_share
+from ldp_aggregator.wording.values import Count, Counted, FirstNames, Names, Share, format_share, localise
 
 
 def count_sent(estimates: Estimates) -> SimpleNamespace:
@@ -51,7 +50,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         sent=count_sent(estimates),
         silos=SimpleNamespace(
             rows=Counted(max(round(silos.rows), 0), "row"),
-            margin=f"{Z95 * silos.rows_stderr:,.0f}",
+            margin=localise(f"{Z95 * silos.rows_stderr:,.0f}"),
             surveys=Count(silos.surveys),
             several=silos.surveys > 1,
             simulated=any(each.simulated for each in privacy.silos),
@@ -72,7 +71,11 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         # the questions, if each person answered all
         asked=Counted(len(all_of), "question") if all_of else None,
         # the questions that lack answers of some people, with their numbers
-        lacking=Names(f"{name} lacks {Counted(lack, 'answer')}" for name, lack in lacks if lack),
+        lacking=Names(
+            TEXTS.write("labels.lacks", question=name, answers=Counted(lack, "answer"))
+            for name, lack in lacks
+            if lack
+        ),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 
 from encoders.canonical import decimal_text
-from encoders.explain.text import Counted
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import Estimates
@@ -15,7 +15,7 @@ from ldp_aggregator.statements.data import count_sent
 from ldp_aggregator.statements.privacy import describe_promise
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Names, RoundShare, Share
+from ldp_aggregator.wording.values import Counted, Names, RoundShare, Share, localise
 
 
 def _describe_uselessness(usefulness: Usefulness | None, *, people: bool) -> SimpleNamespace | None:
@@ -87,17 +87,33 @@ def find_limits(results: Results) -> list[Statement]:
     return TEXTS.section("limits", _describe_origin(results))
 
 
+_ABBREVIATED = ("DE", "SUE", "OUE", "SHE", "THE", "SS", "count_table")
+
+
+def explain_mechanisms(names: Iterable[str]) -> list[str]:
+    """Return a sentence for each abbreviated mechanism among the names."""
+    used = {name.partition("(")[0] for name in names}
+    return [TEXTS.write(f"mechanisms.{each}") for each in _ABBREVIATED if each in used]
+
+
 def find_citation(results: Results) -> list[Statement]:
-    plan, curator = results.plan, results.privacy.curator
+    plan, privacy, curator = results.plan, results.privacy, results.privacy.curator
+    is_simulated = privacy.simulated or any(each.simulated for each in privacy.silos)
     return TEXTS.section(
         "citation",
         survey=plan.id,
         digest=plan.digest,
-        epsilon=decimal_text(plan.epsilon),
+        epsilon=localise(decimal_text(plan.epsilon)),
         asks_all=plan.asks_all,
         classes=results.has_label,
         sent=count_sent(results.estimates),
         curator=describe_promise(curator) if curator else None,
+        # whether there is a table of estimates, of true reports
+        table=results.has_estimates and not (results.is_validation or is_simulated),
+        silo_epsilon=Names(dict.fromkeys(each.epsilon for each in privacy.silos)),
+        mechanisms=Names(dict.fromkeys(each.mechanism.name for each in plan.questions)),
+        estimator=results.estimates.estimator,
+        software=f"ldp-bayes {results.build}" if results.build else "ldp-bayes",
         # the build that computed the results, if it is known
         build=results.build,
     )

@@ -20,6 +20,7 @@ from ldp_aggregator.wording.values import (
     ShareAtMost,
     factor_at_most,
     format_amount,
+    localise,
 )
 
 _MAX_FACTOR = Decimal("1e300")
@@ -42,16 +43,19 @@ def update_beliefs(odds_factor: float) -> SimpleNamespace:
 def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
     factor = math.exp(float(epsilon))
     return SimpleNamespace(
-        epsilon=epsilon, factor=FactorAtMost(factor), beliefs=update_beliefs(factor), simulated=simulated
+        epsilon=localise(epsilon),
+        factor=FactorAtMost(factor),
+        beliefs=update_beliefs(factor),
+        simulated=simulated,
     )
 
 
 def _describe_messages(silos: Sequence[privacy_statement.SiloPrivacy]) -> SimpleNamespace:
     rows = max(each.rows_per_person for each in silos)
     return SimpleNamespace(
-        epsilon=silos[0].epsilon,
+        epsilon=localise(silos[0].epsilon),
         several=len(silos) > 1,
-        epsilons=Names(f"{each.epsilon} ({each.survey})" for each in silos),
+        epsilons=Names(f"{localise(each.epsilon)} ({each.survey})" for each in silos),
         factor=FactorAtMost(math.exp(max(float(each.epsilon) for each in silos))),
         one_row=rows == 1,
         rows_per_person=rows,
@@ -123,7 +127,7 @@ def find_audit(passed: bool, trials: int) -> Statement:
 
 
 def format_epsilon(epsilon: Decimal) -> str:
-    return f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}"
+    return localise(f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}")
 
 
 def describe_promise(privacy: privacy_statement.CuratorPrivacy) -> SimpleNamespace:

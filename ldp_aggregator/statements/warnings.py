@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.poisoning.influence import FAKE_SHARE
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, SupportTests, Untested
@@ -20,25 +19,6 @@ from ldp_aggregator.statements.data import is_of_people
 from ldp_aggregator.statements.rules import find_margins
 from ldp_aggregator.wording import values
 from ldp_aggregator.wording.statement import Statement
-
-_ESTIMATES = {
-    "frequencies": "P(value, {label})",
-    "conditionals": "P(value | {label})",
-    "prior": "P({label})",
-    "shares": "P(value)",
-    "means": "the means",
-    "squares": "the mean squares",
-    "variances": "the variances",
-    "deviations": "the standard deviations",
-    "missing": "P(missing | {label})",
-    "cumulative": "the cumulative shares",
-    "class_cumulative": "the cumulative shares by {label}",
-    "risk_differences": "the risk differences",
-    "cells": "P(row, column)",
-    "row_shares": "P(column | row)",
-    "column_shares": "P(row | column)",
-}
-"""What a reader sees instead of the names of :class:`Influence`."""
 
 
 def find_warnings(estimates: Estimates) -> list[Statement]:
@@ -54,7 +34,7 @@ def _find_warnings(estimates: Estimates) -> Iterator[Statement]:
         yield TEXTS.find(
             "warnings.contradiction",
             names=values.Names(estimates.silos.contradictions),
-            level=f"{CONTRADICTION_LEVEL:g}",
+            level=values.localise(f"{CONTRADICTION_LEVEL:g}"),
         )
     for feature in estimates.features:
         if warning := find_feature_warning(feature, estimates.classes):
@@ -81,12 +61,12 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
         empty = []
     if not mechanisms:
         return TEXTS.find("warnings.not-asked", feature=feature.name, classes=len(classes) > 1)
-    _, counted = values.name_counted(mechanisms[0])
     if not n and len(empty) in (0, len(mechanisms)):
-        return TEXTS.find("warnings.no-reports", feature=feature.name, counted=counted)
+        counted = values.name_counted(mechanisms[0])
+        kinds = {"rows": counted == "row", "both": counted == "report-or-row"}
+        return TEXTS.find("warnings.no-reports", feature=feature.name, **kinds)
     if len(empty) == 1:
-        [other] = {"mean", "square"} - set(empty)
-        return TEXTS.find("warnings.no-moment", feature=feature.name, moment=empty[0], other=other)
+        return TEXTS.find("warnings.no-moment", feature=feature.name, is_mean=empty == ["mean"])
     joint = feature.frequencies if isinstance(feature, FeatureResult) else None
     if joint and len(classes) > 1 and not np.isfinite(joint.stderr).any():
         return TEXTS.find("warnings.without-label", feature=feature.name)
@@ -99,7 +79,7 @@ def _find_noise(
     margins, useful = find_margins(result)
     if not (noisy := margins > useful).any():
         return None
-    one, counted = values.name_counted(mechanism)
+    counted = values.name_counted(mechanism)
     write = values.NumberMargin if isinstance(result, NumberResult) else values.ShareMargin
     widest = float(margins.max())
     needed = n * (widest / useful) ** 2  # of few people in a class, not even the margin is known
@@ -117,11 +97,11 @@ def _find_noise(
         group=groups[int(margins.argmax())],
         # whether it is known how many are needed
         scales=COUNT_TABLE not in mechanism and math.isfinite(needed) and is_measured,
-        n=Counted(n, one, counted),
+        n=values.Counted(n, counted),
         margin=write(widest),
         # A wider margin is noise
         useful=write(useful),
-        needed=Counted(_round_up(needed) if math.isfinite(needed) else 0, one, counted),
+        needed=values.Counted(_round_up(needed) if math.isfinite(needed) else 0, counted),
     )
 
 
@@ -137,31 +117,32 @@ def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
     influence = None
     if largest := poisoning.largest_influence:
         check, move = largest
-        name, separator, feature = move.estimate.partition(" of ")
+        name, _, feature = move.estimate.partition(" of ")
         influence = SimpleNamespace(
             fake_share=values.RoundShare(FAKE_SHARE),
             question=check.question,
-            estimate=f"{_name_estimate(name, label)}{separator}{feature}",
+            estimate=_name_estimate(name, label, feature),
             # how far they could move the estimate, in standard errors
-            stderrs=f"{move.largest:#.3g}".rstrip("."),
+            stderrs=values.localise(f"{move.largest:#.3g}".rstrip(".")),
         )
     return TEXTS.section(
         "poisoning",
         alarm=bool(poisoning.alarms),
         tested=len(poisoning.questions) - len(poisoning.untested),
-        questions=Counted(len(poisoning.questions), "question"),
+        questions=values.Counted(len(poisoning.questions), "question"),
         envelopes=poisoning.asks_all,
         influence=influence,
     )
 
 
-def _name_estimate(name: str, label: str) -> str:
+def _name_estimate(name: str, label: str, feature: str) -> str:
+    """Return what a reader sees instead of a name of :class:`Influence`, of each class or of all people."""
     of_all = name.removeprefix("overall_")
-    estimate = _ESTIMATES.get(of_all, of_all)
-    if label and of_all == name:
-        return estimate.format(label=label)
-    estimate = estimate.replace(", {label}", "").replace(" | {label}", "").removesuffix("s")
-    return f"{estimate} of all people" if label else estimate
+    classes = bool(label) and of_all == name
+    estimate = TEXTS.write(f"estimates.{of_all.replace('_', '-')}", label=label, classes=classes)
+    if label and not classes:
+        estimate = TEXTS.write("estimates.of-all", estimate=estimate)
+    return TEXTS.write("estimates.of-feature", estimate=estimate, feature=feature) if feature else estimate
 
 
 def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Statement]:
@@ -177,7 +158,13 @@ def _describe_alarm(tests: SupportTests) -> Statement:
         parts.append(TEXTS.find("poisoning-details.sizes", p_value=_power_above(tests.sizes)))
     if tests.pairs < tests.level:
         pairs = values.Names(
-            f"{' with '.join(each.values)} ({each.reports:,.0f} times, expected {each.expected:,.0f})"
+            TEXTS.write(
+                "poisoning-details.pair",
+                first=each.values[0],
+                second=each.values[1],
+                reports=values.localise(f"{each.reports:,.0f}"),
+                expected=values.localise(f"{each.expected:,.0f}"),
+            )
             for each in tests.suspicious_pairs
         )
         parts.append(TEXTS.find("poisoning-details.pairs", pairs=pairs, p_value=_power_above(tests.pairs)))

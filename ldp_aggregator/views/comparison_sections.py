@@ -7,10 +7,19 @@ from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.render.document import Part, PlainTable, Section
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
-from ldp_aggregator.views.estimate_tables import show_values
+from ldp_aggregator.views.estimate_tables import name_statistic, show_values
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.survey_comparison import LEVEL, Comparison, Difference
-from ldp_aggregator.wording.values import Count, RoundShare, choose_number_format, format_percent
+from ldp_aggregator.wording.values import (
+    WORDS,
+    Count,
+    RoundShare,
+    choose_number_format,
+    format_interval,
+    format_percent,
+    format_points,
+    localise,
+)
 
 
 def build_comparison(comparison: Comparison, first: Results, second: Results) -> Section:
@@ -30,59 +39,51 @@ def build_comparison(comparison: Comparison, first: Results, second: Results) ->
         parts.append(_list_differences(differing, first.plan))
     parts += others
     if comparison.not_compared:
-        parts.append(
-            PlainTable(
-                caption="What was not compared", head=("Estimates", "Reason"), rows=comparison.not_compared
-            )
-        )
+        parts.append(PlainTable(**TEXTS.table("not-compared"), rows=comparison.not_compared))
     return make_section("comparison", parts)
 
 
 def _list_surveys(first: Results, second: Results) -> PlainTable:
     return PlainTable(
-        caption="The two surveys",
-        head=("Survey", "Id", "Reports", "Epsilon", "Plan digest"),
+        **TEXTS.table("surveys"),
         rows=[
             (
-                name,
+                TEXTS.write(f"labels.{name}"),
                 each.plan.id,
                 str(Count(each.estimates.reports)),
-                decimal_text(each.plan.epsilon),
+                localise(decimal_text(each.plan.epsilon)),
                 each.plan.digest[:16],
             )
-            for name, each in (("First", first), ("Second", second))
+            for name, each in (("first", first), ("second", second))
         ],
         numeric={2, 3},
     )
 
 
 def _list_differences(differing: tuple[Difference, ...], plan: AnyPlan) -> PlainTable:
-    head = ("Feature", "Quantity", "Class", "First", "Second", "Difference", "Simultaneous 95% interval")
-    shown = [index for index, name in enumerate(head) if name != "Class" or plan.label.exists]
-    texts = [head, *(_format_difference(each, plan) for each in differing)]
-    rows = [[row[index] for index in shown] for row in texts]
-    return PlainTable(
-        caption="Estimates that differ significantly",
-        head=rows[0],
-        rows=rows[1:],
-        numeric=range(len(shown) - 4, len(shown)),
-    )
+    table = TEXTS.table("differing", classes=plan.label.exists)
+    rows = [_format_difference(each, plan) for each in differing]
+    columns = len(table["head"])
+    return PlainTable(**table, rows=rows, numeric=range(columns - 4, columns))
 
 
 def _format_difference(each: Difference, plan: AnyPlan) -> tuple[str, ...]:
     quantity = each.quantity
     [value] = show_values(plan, quantity.feature, [quantity.value])
     [class_name] = show_values(plan, plan.label.name, [quantity.class_name])
-    name = quantity.statistic.replace("value", value)
+    name = name_statistic(quantity.statistic, value)
     if _is_share(each):
         texts = [format_percent(number) for number in (each.first, each.second)]
-        change = [f"{100 * number:+.1f}" for number in (each.difference, each.low, each.high)]
-        change = [change[0] + " points", f"{change[1]} to {change[2]}"]
+        change = [
+            WORDS.write("values.points", number=format_points(each.difference)),
+            format_interval((each.low, each.high), format_points),
+        ]
     else:
         write = choose_number_format(each.stderr)
         texts = [write(number) for number in (each.first, each.second)]
-        change = [write(each.difference), f"{write(each.low)} to {write(each.high)}"]
-    return (quantity.feature, name, class_name or "all people", *texts, *change)
+        change = [write(each.difference), format_interval((each.low, each.high), write)]
+    classes = [class_name or TEXTS.write("labels.all-people")] if plan.label.exists else []
+    return (quantity.feature, name, *classes, *texts, *change)
 
 
 def _is_share(each: Difference) -> bool:

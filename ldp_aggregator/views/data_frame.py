@@ -1,4 +1,4 @@
-"""Returns the table of estimates as a pandas DataFrame; pandas is imported on use."""
+"""Returns estimates as pandas DataFrames; pandas is imported on use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from encoders.late_imports import LateImport
+from ldp_aggregator.estimation.table_result import TableResult
+from ldp_aggregator.results_file import ResultsError
 from ldp_aggregator.views.estimate_rows import EstimateRow, list_columns, list_records
 
 if TYPE_CHECKING:
@@ -28,3 +30,23 @@ def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
         "stands_out": "boolean",
     }
     return frame.astype({name: each for name, each in types.items() if name in frame})
+
+
+_NORMALIZED = ("all", "index", "columns")
+
+
+def build_crosstab(tables: Sequence[TableResult], features: Sequence[str], normalize: str) -> pd.DataFrame:
+    """Return the consistent shares of one table; see `DescribedModel.crosstab`."""
+    name, known = " x ".join(features), {table.name: table for table in tables}
+    if name not in known:
+        raise ResultsError(f"{name}: the survey has no such table; known: {', '.join(known) or 'none'}")
+    if normalize not in _NORMALIZED:
+        raise ResultsError(f"normalize: must be one of {', '.join(_NORMALIZED)}")
+    table, pandas = known[name], _PANDAS.load()
+    shares = table.make_consistent()[_NORMALIZED.index(normalize)]
+    columns = pandas.MultiIndex.from_tuples(table.columns, names=table.across)
+    if len(table.across) == 1:
+        columns = columns.get_level_values(0)
+    index = pandas.Index(table.rows, name=table.features[0])
+    frame: pd.DataFrame = pandas.DataFrame(shares, index=index, columns=columns)
+    return frame

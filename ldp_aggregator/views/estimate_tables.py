@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -9,15 +10,17 @@ from itertools import groupby
 from encoders.survey import Feature, NumericFeature
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts, join_texts
-from encoders.survey.features import Choices, row_entries
+from encoders.survey.features import BinnedFeature, Choices, row_entries
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
-from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis, draw_mark
+from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import COMPARISONS, DEVIATION, EstimateRow, group_by_feature
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.values import (
-    UNKNOWN,
+    WORDS,
     Format,
     choose_number_format,
     format_axis_percent,
@@ -26,15 +29,17 @@ from ldp_aggregator.wording.values import (
     format_plain,
     format_points,
     format_ratio,
+    write_bins,
+    write_unknown,
 )
 
 _TITLES = {
-    CONDITIONAL: "Share of each value in each class",
-    MEAN: "Mean",
-    DEVIATION: "Standard deviation",
-    MISSING: "Share of missing answers",
+    CONDITIONAL: "conditional",
+    MEAN: "mean",
+    DEVIATION: "deviation",
+    MISSING: "missing",
 }
-_STATISTICS = {MEAN: "mean", DEVIATION: "standard deviation", MISSING_SHARE: "missing answers"}
+_STATISTICS = {MEAN: MEAN, DEVIATION: DEVIATION, MISSING_SHARE: "missing answers"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +52,7 @@ class _RowScale:
 
 def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTable:
     prior = [row for row in rows if row.statistic == CLASS_PRIOR]
-    return _build_table(
-        prior, "Share of each class", "", _choose_share_scale(prior), find_class_texts(plan), {}
-    )
+    return _build_table(prior, "class-shares", "", _choose_share_scale(prior), find_class_texts(plan), {})
 
 
 def build_share_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, EstimateTable]:
@@ -66,16 +69,18 @@ def build_share_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[st
             scale = _choose_scale(same_scale, entry)
             ticks = scale.axis.labels(scale.write_axis)
             for row in same_scale:
-                value = row.value or (_STATISTICS[row.statistic] if is_number else MISSING_TEXT)
+                value = row.value or (
+                    name_statistic(_STATISTICS[row.statistic]) if is_number else MISSING_TEXT
+                )
                 cell = _build_row(row, 0, scale, texts.get(value, value))
                 cells.append(replace(cell, ticks=ticks) if is_number else cell)
-        captions = {Choices: "Share of people who ticked each choice", NumericFeature: "All people"}
+        table = TEXTS.table({Choices: "choices", NumericFeature: "numbers"}.get(type(entry), "values"))
         tables[name] = EstimateTable(
-            caption=captions.get(type(entry), "Share of each value"),
+            caption=table["caption"],
             name=name,
             ticks=None if is_number else ticks,
             groups=(EstimateGroup(value="", marked=False, rows=tuple(cells)),),
-            head="Statistic" if is_number else "Value",
+            head=table["head"][0],
         )
     return tables
 
@@ -94,7 +99,11 @@ def build_feature_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[
 
 
 def build_wave_table(
-    levels: Sequence[EstimateRow], trend: Sequence[EstimateRow], plan: AnyPlan, unfinished: Collection[str]
+    statistic: str,
+    levels: Sequence[EstimateRow],
+    trend: Sequence[EstimateRow],
+    plan: AnyPlan,
+    unfinished: Collection[str],
 ) -> EstimateTable:
     """Return the estimates of each figure in each wave, with the trend as a line through them."""
     entry = next((each for each in row_entries(plan.features) if each.name == levels[0].feature), None)
@@ -107,19 +116,26 @@ def build_wave_table(
                 row,
                 0,
                 scale,
-                f"{row.wave} (unfinished)" if row.wave in unfinished else row.wave or "",
+                TEXTS.write("labels.unfinished", wave=row.wave) if row.wave in unfinished else row.wave or "",
                 ((smooth[at] + smooth[at + 1]) / 2, smooth[at + 1], (smooth[at + 1] + smooth[at + 2]) / 2),
             )
             for at, row in enumerate(rows)
         )
         groups.append(EstimateGroup(value=name, marked=False, rows=tuple(cells)))
+    table = TEXTS.table("trend", statistic=name_statistic(statistic))
     return EstimateTable(
-        caption=f"{levels[0].statistic}, with the smoothed trend",
+        caption=table["caption"],
         name=levels[0].feature,
         ticks=scale.axis.labels(scale.write_axis),
         groups=tuple(groups),
-        head="Wave",
+        head=table["head"][0],
     )
+
+
+def name_statistic(statistic: str, value: str = "") -> str:
+    """Return the name of a statistic, in which `value` stands for any value if it is not empty."""
+    name = re.sub(r"\W+", "-", statistic).strip("-")
+    return TEXTS.write(f"statistics.{name}", **({"value": value} if value else {}))
 
 
 def name_figure(row: EstimateRow, plan: AnyPlan) -> str:
@@ -144,8 +160,7 @@ def build_comparison_table(
     for row in rows:
         values.setdefault(row.value or "", []).append(_format_comparison(row))
     return PlainTable(
-        caption=f"{' compared with '.join(groups)}, with 95% intervals",
-        head=("Value", "Difference in points", "Risk ratio", "Odds ratio"),
+        **TEXTS.table("compared", first=groups[0], second=groups[1]),
         rows=[(texts.get(value, value), *cells) for value, cells in values.items()],
         numeric={1, 2, 3},
     )
@@ -180,21 +195,26 @@ def build_bars(
 
 def _format_comparison(row: EstimateRow) -> str:
     if not row.known:
-        return UNKNOWN
-    write = format_points if row.statistic == COMPARISONS[0] else format_ratio
-    estimate, low, high = (write(each or 0.0) for each in (row.estimate, row.low, row.high))
-    return f"{estimate} ({low} to {high})"
+        return write_unknown()
+    return format_with_interval(row, format_points if row.statistic == COMPARISONS[0] else format_ratio)
+
+
+def format_with_interval(row: EstimateRow, write: Format) -> str:
+    interval = format_interval((row.low or 0.0, row.high or 0.0), write)
+    return WORDS.write("values.compared", estimate=write(row.estimate or 0.0), interval=interval)
 
 
 def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
     """Return the display texts of the values of the label or of a feature; text and value if they differ."""
-    if not plan.texts:
-        return {}
-    texts = display_texts(plan)
+    texts = display_texts(plan, LANGUAGE.get().tag)
+    shown = {MISSING_TEXT: TEXTS.write("labels.no-answer")}
+    for each in plan.features:
+        if each.name == name and isinstance(each, BinnedFeature):
+            shown |= zip(each.texts, write_bins(each.edges), strict=False)
     entry = texts.label if name == plan.row_label.name else texts.features.get(name)
-    if entry is None:  # a component of a projection has no texts
-        return {}
-    return {
+    if entry is None or not plan.texts:  # a component of a projection has no texts
+        return shown
+    return shown | {
         value: join_texts(f"{text} ({value})", [text])
         for value, text in entry.values.items()
         if text != value
@@ -258,11 +278,12 @@ def _build_table(
         shown = values.get(value or "", value or "")
         groups.append(EstimateGroup(value=shown, marked=marked, rows=cells))
     return EstimateTable(
-        caption=caption,
+        caption=TEXTS.write(f"captions.{caption}"),
         name=name,
         ticks=scale.axis.labels(scale.write_axis),
         groups=tuple(groups),
-        row_mark="" if name else "differs",
+        head=WORDS.write("page.class"),
+        row_mark="" if name else WORDS.write("page.differs"),
     )
 
 
@@ -289,11 +310,12 @@ def _build_row(
         )
     return EstimateCells(
         name=name,
-        chart=draw_mark(scale.axis, mark),
-        estimate=scale.write(estimate) if known else UNKNOWN,
+        axis=scale.axis,
+        mark=mark,
+        estimate=scale.write(estimate) if known else write_unknown(),
         interval=format_interval(single, scale.write),
         simultaneous=format_interval(simultaneous, scale.write),
-        short=_format_short(row, scale) if known else UNKNOWN,
+        short=_format_short(row, scale) if known else write_unknown(),
         is_known=known,
         marked=known and bool(row.distinguishable),
     )

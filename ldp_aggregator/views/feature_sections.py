@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 
-from encoders.explain.text import Counted
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
@@ -39,17 +38,22 @@ from ldp_aggregator.views.estimate_tables import (
     find_texts,
     show_values,
 )
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import (
-    UNKNOWN,
+    WORDS,
     Count,
+    Counted,
     FirstNames,
     Names,
     Share,
     choose_number_format,
     format_percent,
     format_plain,
+    localise,
     name_counted,
+    write_percent,
+    write_unknown,
 )
 
 _SHARES_IN_LEAD = 2
@@ -160,7 +164,7 @@ def build_features(results: Results, table: Sequence[EstimateRow]) -> Section:
 
 
 def _find_question(plan: AnyPlan, entry: Feature) -> list[Statement]:
-    texts = display_texts(plan).features if plan.texts else {}
+    texts = display_texts(plan, LANGUAGE.get().tag).features if plan.texts else {}
     question = texts[entry.name].title if entry.name in texts else entry.name
     return [] if question == entry.name else [TEXTS.find("tables.question", question=question)]
 
@@ -206,14 +210,17 @@ def build_relevance(results: Results) -> Section:
         rows.append((value, row))
     ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
     label = results.plan.label.name
-    table = RelevanceTable(caption=f"What each feature explains of {label}", rows=ordered)
+    table = RelevanceTable(caption=TEXTS.write("captions.relevance", label=label), rows=ordered)
     return make_section("relevance", [Note(TEXTS.find("tables.relevance")), table], label=label)
 
 
 def format_relevance(relevance: Relevance) -> str:
     """Return a relevance with its 95% interval; "unknown" if the interval shows nothing."""
     value, low, high = _cut_relevance(relevance)
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if is_relevance_known(relevance) else UNKNOWN
+    if not is_relevance_known(relevance):
+        return write_unknown()
+    estimate, low_end, high_end = (localise(f"{each:.2f}") for each in (value, low, high))
+    return WORDS.write("values.explained", estimate=estimate, low=low_end, high=high_end)
 
 
 def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
@@ -223,16 +230,17 @@ def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
 
 def list_features(results: Results) -> PlainTable:
     used, has_label = results.estimates.used_features, results.estimates.has_label
-    head = ("Feature", "Counted", "Mechanism", *(("Explains", "Used") if has_label else ()))
-    rows = []
+    table, rows = TEXTS.table("data", classes=has_label), []
     for index, feature in enumerate(results.estimates.features):
         mechanism, counted = _count(feature)
         together = feature.asked_with if isinstance(feature, FeatureResult) else ()
-        counted += f", with {Names(together)}" if together else ""
+        if together:
+            counted = TEXTS.write("labels.counted-with", counted=counted, features=Names(together))
         explains = format_relevance(feature.relevance) if mechanism else ""
-        cells = (feature.name, counted, mechanism or "not asked", explains, "yes" if index in used else "no")
-        rows.append(cells[: len(head)])
-    return PlainTable(caption="Features", head=head, rows=rows)
+        use = TEXTS.write("labels.used" if index in used else "labels.unused")
+        cells = (feature.name, counted, mechanism or TEXTS.write("labels.not-asked"), explains, use)
+        rows.append(cells[: len(table["head"])])
+    return PlainTable(**table, rows=rows)
 
 
 def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
@@ -242,8 +250,9 @@ def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
     asked = [each for each in questions if each.mechanism]
     mechanisms = dict.fromkeys(each.mechanism for each in asked if each.mechanism)
     counts = " + ".join(str(Count(each.n)) for each in asked)
-    one, many = name_counted(asked[0].mechanism if asked else None)
-    return " + ".join(mechanisms), f"{counts} {one if counts == '1' else many}" if asked else ""
+    noun = name_counted(asked[0].mechanism if asked else None)
+    counted = WORDS.write(f"counted.{noun}", number=counts, one=counts == "1")
+    return " + ".join(mechanisms), counted if asked else ""
 
 
 # -- quantiles --------------------------------------------------------------------------------------
@@ -259,24 +268,25 @@ def build_cumulative(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow])
     shown = [_show_quantile(entry, row, texts) for row in quantiles]
     median = shown[len(shown) // 2]
     step = -(-len(limits) // MAX_SHOWN_LIMITS)
-    words = "below" if isinstance(entry, BinnedFeature) else "up to"
-    names = {row.value or "": f"{words} {texts.get(row.value or '', row.value or '')}" for row in limits}
-    quartiles = [(row.value or "", *cells) for row, cells in zip(quantiles, shown, strict=True)]
+    words = "labels.below" if isinstance(entry, BinnedFeature) else "labels.up-to"
+    values = {row.value or "": texts.get(row.value or "", localise(row.value or "")) for row in limits}
+    names = {value: TEXTS.write(words, value=text) for value, text in values.items()}
+    quartiles = [(_write_level(row), *cells) for row, cells in zip(quantiles, shown, strict=True)]
+    table = TEXTS.table("cumulative")
     return [
         TEXTS.find(
             "tables.median",
             feature=entry.name,
-            known=median[0] != UNKNOWN,
+            known=quantiles[len(shown) // 2].known,
             median=median[0],
             interval=median[1],
         ),
         PlainTable(
-            caption="Quantiles, with 95% intervals",
-            head=("Quantile", "Estimate", "95% interval"),
+            **TEXTS.table("quantiles"),
             rows=quartiles,
             numeric={1, 2},
         ),
-        build_bars(limits[step - 1 :: step], "Cumulative shares", "Answers", names),
+        build_bars(limits[step - 1 :: step], table["caption"], table["head"][0], names),
     ]
 
 
@@ -286,16 +296,21 @@ def build_class_quantiles(plan: AnyPlan, entry: Feature, rows: Sequence[Estimate
     shown: dict[str, list[str]] = {}
     for row in rows:
         value, interval = _show_quantile(entry, row, texts)
-        cell = UNKNOWN if value == UNKNOWN else f"{value} ({interval})"
+        cell = WORDS.write("values.compared", estimate=value, interval=interval) if row.known else value
         shown.setdefault(row.class_name or "", []).append(cell)
+    table = TEXTS.table("class-quantiles")
     return [
         PlainTable(
-            caption="Quantiles in each class, with 95% intervals",
-            head=("Class", *dict.fromkeys(row.value or "" for row in rows)),
+            caption=table["caption"],
+            head=(*table["head"], *dict.fromkeys(map(_write_level, rows))),
             rows=[(classes.get(name, name), *cells) for name, cells in shown.items()],
             numeric={1, 2, 3},
         )
     ][: len(rows)]
+
+
+def _write_level(row: EstimateRow) -> str:
+    return write_percent((row.value or "").removesuffix("%"))
 
 
 def _shows_quantiles(entry: Feature) -> bool:
@@ -308,11 +323,11 @@ def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -
     A number has as many digits as a tenth of its interval justifies; the ends are edges of bins.
     """
     if not row.known:
-        return UNKNOWN, UNKNOWN
+        return write_unknown(), write_unknown()
     estimate, low, high = (each or 0.0 for each in (row.estimate, row.low, row.high))
     if isinstance(entry, CategoricalFeature):
         values = (entry.values[round(each)] for each in (estimate, low, high))
         shown, *ends = (texts.get(value, value) for value in values)
     else:
         shown, *ends = choose_number_format(high - low)(estimate), format_plain(low), format_plain(high)
-    return shown, " to ".join(ends)
+    return shown, WORDS.write("values.interval", low=ends[0], high=ends[1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.canonical import decimal_text
-from encoders.explain.text import Counted, format_table
+from encoders.explain.text import format_table
 from encoders.notebook_html import table_html
 from encoders.survey.compiled_plan import CENTRAL, SILO
 from ldp_aggregator.privacy_statement import CuratorPrivacy
@@ -30,7 +30,7 @@ from ldp_aggregator.views.sections import (
     list_facts,
     point_to_warnings,
 )
-from ldp_aggregator.wording.values import Names, format_amount
+from ldp_aggregator.wording.values import Count, Counted, Names, format_amount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,13 +124,6 @@ def _describe_validation(results: Results) -> str:
 # -- models of a curator ----------------------------------------------------------------------------
 
 
-LEARNER_NAMES = {
-    "nb": "Naive Bayes from noisy tables",
-    "linear": "linear model by objective perturbation",
-    "tree": "decision tree with private splits",
-}
-
-
 def describe_curator(results: Results, name: str) -> ModelDescription:
     plan, privacy = results.plan, privacy_of(results)
     line = {
@@ -168,33 +161,45 @@ def privacy_of(results: Results) -> CuratorPrivacy:
 
 def list_curator_facts(results: Results) -> dict[str, str]:
     plan, privacy, used = results.plan, privacy_of(results), results.used_features
-    rows = Counted(privacy.rows_per_person, "row")
-    source = "survey" if privacy.are_rows_public else "noisy count"
-    classes = {"classes": f"{plan.label.name}: {Names(plan.label.values)}"}
-    return {
-        "plan digest": plan.digest,
-        "learner": LEARNER_NAMES[results.classifier.kind] if results.has_label else "none: noisy tables only",
-        "trust": f"{CENTRAL}: a curator had the rows",
-        "epsilon": format_amount(privacy.epsilon),
-        "delta": format_amount(privacy.delta),
-        "adjacency": f"{privacy.adjacency}, at most {rows} per person",
-        "rows": f"about {privacy.expected_rows:,}, from the {source}",
-        **(classes if results.has_label else {}),
-        "features": f"{len(used)} of {len(plan.features)}: {Names(used)}",
-    }
+    learner = results.classifier.kind if results.has_label else ""
+    stated = TEXTS.section(
+        "curator-facts",
+        digest=plan.digest,
+        **{f"learner_{each}": each == learner for each in ("nb", "linear", "tree")},
+        epsilon=format_amount(privacy.epsilon),
+        delta=format_amount(privacy.delta),
+        adjacency=privacy.adjacency,
+        rows_per_person=Counted(privacy.rows_per_person, "row"),
+        rows=Count(privacy.expected_rows),
+        public=privacy.are_rows_public,
+        label=plan.label.name if results.has_label else "",
+        classes=Names(plan.label.values),
+        used=len(used),
+        features=len(plan.features),
+        names=Names(used),
+    )
+    return {each.title: str(each) for each in stated}
 
 
 def build_facts(results: Results) -> Section:
     facts = list(list_curator_facts(results).items())
-    return make_section("model", [PlainTable(caption="The model", head=("Property", "Value"), rows=facts)])
+    return make_section("model", [PlainTable(**TEXTS.table("model"), rows=facts)])
 
 
 def build_promise(results: Results) -> Section:
     privacy = privacy_of(results)
     steps = PlainTable(
-        caption="What each step of the training spent, rounded up",
-        head=("Step", "Epsilon", "Delta"),
-        rows=[(each.step, format_amount(each.epsilon), format_amount(each.delta)) for each in privacy.steps],
+        **TEXTS.table("steps"),
+        rows=[
+            (_name_step(each.step), format_amount(each.epsilon), format_amount(each.delta))
+            for each in privacy.steps
+        ],
         numeric={1, 2},
     )
     return make_section("privacy", [*find_promise(privacy), steps], people=False)
+
+
+def _name_step(step: str) -> str:
+    """Return the name of a step; "splits of level 3" has a number."""
+    name, number = step.rstrip("0123456789").rstrip(), step.split(" ")[-1]
+    return TEXTS.write(f"steps.{name.replace(' ', '-')}", number=number)

@@ -8,7 +8,6 @@ from math import ceil, sqrt
 from markupsafe import Markup
 
 from encoders.errors import Reason
-from encoders.explain.text import Counted
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import NumberResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, forecast_margins
@@ -29,7 +28,7 @@ from ldp_aggregator.views.sections import (
     drop_empty,
 )
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import UNKNOWN, Count, NumberMargin
+from ldp_aggregator.wording.values import Count, Counted, NumberMargin, write_unknown
 
 CountRow = tuple[*tuple[str, ...], int]
 """The names of a count, and the count."""
@@ -106,7 +105,7 @@ def _forecast(estimate: IntervalEstimate, number_span: float | None = None) -> l
 
 def _format_margin(margin: float, number_span: float | None) -> str:
     if not is_known(0.0, 2 * margin, number_span or 1.0):
-        return UNKNOWN
+        return write_unknown()
     return f"±{NumberMargin(margin)}" if number_span else f"±{100 * margin:.2g} points"
 
 
@@ -165,7 +164,7 @@ def _describe_messages(results: Results, plan: SiloPlan) -> Statement:
     return TEXTS.find(
         "progress.messages",
         empty=not messages,
-        cells=Counted(mechanism.cells, "noisy count"),
+        cells=Counted(mechanism.cells, "noisy-count"),
         rows=Counted(plan.rows, "row"),
         counted=Counted(max(round(silos.rows), 0) if silos else 0, "row"),
         error=Counted(ceil(sqrt(messages * mechanism.noise_variance)), "row"),

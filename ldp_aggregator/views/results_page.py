@@ -26,6 +26,7 @@ from ldp_aggregator.views.sections import (
     build_tables,
     build_validation,
     build_warnings,
+    count_reports,
     drop_empty,
     find_lead,
     point_to_warnings,
@@ -33,6 +34,7 @@ from ldp_aggregator.views.sections import (
 )
 from ldp_aggregator.views.series_sections import build_series
 from ldp_aggregator.views.survey_comparison import compare_surveys
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.values import Count
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
@@ -41,7 +43,7 @@ _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-tr
 def render_page(
     results: Results, other: Results | None = None, *, independent: bool = False, note: str = ""
 ) -> bytes:
-    """Return the results page in UTF-8; the same arguments give the same bytes.
+    """Return the results page in UTF-8; the same arguments and language give the same bytes.
 
     `other` is another survey to compare the results with, and `independent` as in :func:`compare_surveys`.
     The page shows `note`, a sentence of the publisher, in its summary.
@@ -50,27 +52,17 @@ def render_page(
     if other and (results.is_curator or other.is_curator):
         raise ResultsError(_NO_COMPARISON)
     if results.is_curator:
-        return _render(
-            results,
-            list_curator_sections(results),
-            note,
-            kind="Model of a trusted curator",
-            lead=find_curator_lead(results),
-            notices=(),
-            pointers=(),
-            tiles=(),
-        )
+        sections, lead = list_curator_sections(results), find_curator_lead(results)
+        return _render(results, sections, note, lead=lead, notices=(), pointers=(), tiles=())
     table = [] if results.is_validation else build_table(results.estimates, results.plan)
     sections = list_sections(results, table)
     if other:
         comparison = compare_surveys(results, other, independent=independent)
         sections.insert(0, build_comparison(comparison, results, other))
-    kind = "Results of a validation round" if results.is_validation else "Survey results"
     return _render(
         results,
         sections,
         note,
-        kind=kind,
         lead=find_lead(results, table),
         notices=find_notices(results.plan, results.usefulness),
         pointers=point_to_warnings(results),
@@ -106,13 +98,14 @@ def list_estimate_sections(results: Results, table: Sequence[EstimateRow]) -> li
 
 def _render(results: Results, sections: Sequence[Section], note: str, **parts: object) -> bytes:
     plan = results.plan
-    texts = display_texts(plan)
+    texts = display_texts(plan, LANGUAGE.get().tag)
     return (
         load_template("ldp_aggregator.views", "page.html")
         .render(
             survey=plan.id,
             title=texts.about.get("title"),
             digest=plan.digest,
+            kind=TEXTS.find("labels.kind", curator=results.is_curator, validation=results.is_validation),
             **parts,
             about=TEXTS.section(
                 "about",
@@ -129,23 +122,14 @@ def _render(results: Results, sections: Sequence[Section], note: str, **parts: o
 
 
 def _list_tiles(results: Results) -> list[tuple[str, str]]:
-    estimates, plan, rejected = results.estimates, results.plan, results.privacy.rejected
-    silos, reports = estimates.silos, estimates.reports
-    tiles: list[tuple[str, str]] = []
-    if silos:
-        rows = Count(max(round(silos.rows), 0))
-        tiles += [("Messages of silos", str(Count(silos.messages))), ("Rows of silos, about", str(rows))]
-        reports -= silos.messages
-    if results.has_people:
-        tiles.append(("People" if plan.asks_all else "Reports", str(Count(reports))))
-    if results.series:
-        tiles.insert(0, ("Wave", results.series.wave))
-    tiles.append(("Rejected", str(Count(sum(rejected.values())))))
-    if results.has_people:
-        tiles.append(("Questions", str(Count(len(plan.questions)))))
-    tiles.append(("Epsilon", write_epsilon(results)))
-    if not results.is_validation and estimates.has_label:
-        features = [each for _, each in results.joined_features]
-        differing = sum(each.distinguishable for each in features)
-        tiles.append(("Features that differ", f"{differing} of {len(features)}"))
-    return tiles
+    features = [each for _, each in results.joined_features]
+    stated = TEXTS.section(
+        "tiles",
+        **count_reports(results),
+        questions=Count(len(results.plan.questions)),
+        epsilon=write_epsilon(results),
+        classes=results.estimates.has_label and not results.is_validation,
+        differing=sum(each.distinguishable for each in features),
+        features=len(features),
+    )
+    return [(each.title, str(each)) for each in stated]

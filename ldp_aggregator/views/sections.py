@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
 
 from encoders.canonical import decimal_text
-from encoders.explain.text import Counted
-from encoders.mechanisms.registry import explain_mechanisms
-from encoders.survey.compiled_plan import SILO, AnyPlan
+from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
@@ -18,16 +18,40 @@ from ldp_aggregator.render.document import Bullets, Note, Part, PlainTable, Poin
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.data import find_classes_and_features, find_data, find_silos, find_validation
-from ldp_aggregator.statements.model import find_citation, find_limits, find_method, find_model, find_terms
+from ldp_aggregator.statements.model import (
+    explain_mechanisms,
+    find_citation,
+    find_limits,
+    find_method,
+    find_model,
+    find_terms,
+)
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
 from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow, group_by_feature
-from ldp_aggregator.views.estimate_tables import build_bars, build_comparison_table, find_texts
+from ldp_aggregator.views.estimate_tables import (
+    build_bars,
+    build_comparison_table,
+    find_texts,
+    format_with_interval,
+)
 from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
 from ldp_aggregator.views.series_sections import find_wave
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names, format_percent
+from ldp_aggregator.wording.values import (
+    Count,
+    Counted,
+    FactorAtMost,
+    FirstNames,
+    Names,
+    Share,
+    format_interval,
+    format_percent,
+    format_points,
+    localise,
+    write_unknown,
+)
 
 
 def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]:
@@ -45,53 +69,54 @@ def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]
 
 
 def list_facts(results: Results) -> dict[str, str]:
-    estimates, plan, silos = results.estimates, results.plan, results.estimates.silos
-    used = results.used_features
-    reports = Count(estimates.reports - (silos.messages if silos else 0))
-    factor = FactorAtMost(math.exp(float(plan.epsilon)))
-    together = " for all answers together" if plan.asks_all else ""
-    facts = {
-        **({"wave": results.series.wave} if results.series else {}),
-        "plan digest": plan.digest,
-        "epsilon": f"{decimal_text(plan.epsilon)}{together}: odds change by a factor of at most {factor}",
+    used, names = results.used_features, [entry.name for entry, _ in results.joined_features]
+    plan, majority = results.plan, results.estimates.majority
+    stated = TEXTS.section(
+        "facts",
+        **count_reports(results),
+        digest=plan.digest,
+        epsilon=localise(decimal_text(plan.epsilon)),
+        factor=FactorAtMost(math.exp(float(plan.epsilon))),
+        simulated=results.privacy.simulated,
+        validation=results.is_validation,
+        label=plan.label.name if results.estimates.has_label else "",
+        classes=Names(plan.label.values),
+        used=len(used),
+        count=len(plan.features) if results.estimates.has_label else len(names),
+        names=FirstNames(used if results.estimates.has_label else names),
+        majority=SimpleNamespace(name=majority.name, share=Share(majority.share)) if majority else None,
+    )
+    return {each.title: str(each) for each in stated}
+
+
+def count_reports(results: Results) -> dict[str, Any]:
+    """Return the facts on what was counted, which several text files name."""
+    silos, rejected = results.estimates.silos, sum(results.privacy.rejected.values())
+    messages = silos.messages if silos else 0
+    return {
+        "wave": results.series.wave if results.series else "",
+        "silos": SimpleNamespace(messages=Count(messages), rows=Count(max(round(silos.rows), 0)))
+        if silos
+        else None,
+        "people": results.has_people,
+        "asks_all": results.plan.asks_all,
+        "reports": Count(results.estimates.reports - messages),
+        "rejected": Count(rejected),
     }
-    if silos:
-        facts["trust"] = f"{SILO}: each silo has its own rows"
-    if results.has_people:
-        name = "people" if plan.asks_all else "reports"
-        facts[name] = f"{reports}{' (simulated)' if results.privacy.simulated else ''}"
-    if silos:
-        facts |= {
-            "messages of silos": str(Count(silos.messages)),
-            "rows, about": str(Count(max(round(silos.rows), 0))),
-        }
-    if results.privacy.rejected:
-        facts["rejected"] = str(Count(sum(results.privacy.rejected.values())))
-    if not estimates.has_label:
-        names = FirstNames(entry.name for entry, _ in results.joined_features)
-        facts["features"] = f"{len(names)}: {names}"
-    elif not results.is_validation:
-        facts["classes"] = f"{plan.label.name}: {Names(plan.label.values)}"
-        facts["features"] = f"{len(used)} of {len(plan.features)}: {FirstNames(used)}"
-        majority = [str(each) for each in _find_model(results) if each.id == "model.majority"]
-        facts |= {"majority": majority[0].removesuffix(".")} if majority else {}
-    return facts
 
 
 def write_epsilon(results: Results) -> str:
-    relay, epsilon = results.privacy.relay, decimal_text(results.plan.epsilon)
+    relay, epsilon = results.privacy.relay, localise(decimal_text(results.plan.epsilon))
     if not (results.plan.asks_all and relay):
         return epsilon
-    return f"{relay.epsilon:g}; {epsilon} without trust in the relay"
+    return TEXTS.write("labels.epsilons", relay=localise(f"{relay.epsilon:g}"), epsilon=epsilon)
 
 
 def build_model(results: Results) -> Section | None:
     if not results.estimates.has_label:
         return None
     statements = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
-    facts = PlainTable(
-        caption="The model", head=("Property", "Value"), rows=list(list_facts(results).items())
-    )
+    facts = PlainTable(**TEXTS.table("model"), rows=list(list_facts(results).items()))
     return make_section("model", [*statements, facts])
 
 
@@ -158,14 +183,14 @@ def point_to_warnings(results: Results) -> list[Pointer]:
 
 def build_method(results: Results) -> Section:
     privacy = results.privacy
-    rounds = (("Questions", privacy.people), ("Validation round", privacy.validation))
-    tables = [_list_questions(title, each) for title, each in rounds if each]
+    rounds = ((False, privacy.people), (True, privacy.validation))
+    tables = [_list_questions(each, validation=is_validation) for is_validation, each in rounds if each]
     return make_section("method", [*find_method(results), *tables, *list_mechanisms(results)])
 
 
 def list_mechanisms(results: Results) -> list[Note]:
-    explained = list(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
-    return [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
+    explained = " ".join(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
+    return [Note(TEXTS.find("tables.mechanisms", explanations=explained))] if explained else []
 
 
 def build_reading(results: Results, *, all_looks: bool = False) -> Section:
@@ -198,10 +223,9 @@ def _find_silos(results: Results) -> list[Statement]:
     return find_silos(estimates.silos, estimates.label, estimates.classes) if estimates.silos else []
 
 
-def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
+def _list_questions(privacy: ReportsPrivacy, *, validation: bool) -> PlainTable:
     return PlainTable(
-        caption=f"{title}: mechanism, exact epsilon and reports",
-        head=("Question", "Mechanism", "Epsilon", "Reports"),
+        **TEXTS.table("questions", validation=validation),
         rows=[
             (each.question, each.mechanism, format_epsilon(Decimal(each.epsilon)), str(Count(each.reports)))
             for each in privacy.questions
@@ -220,17 +244,16 @@ def _list_gains(result: ValidationResult) -> PlainTable:
     gains, rows = result.gains, []
     for index, k in enumerate(result.top_k):
         ends = float(gains.simultaneous_low[index]), float(gains.simultaneous_high[index])
-        numbers = (float(gains.value[index]), *ends)
-        value, low, high = (f"{100 * each:+.1f}" for each in numbers)
         single_low, single_high, stderr = (
             float(each[index]) for each in (gains.low, gains.high, gains.stderr)
         )
         known = is_known(single_low, single_high, GAIN_BOUNDS[1] - GAIN_BOUNDS[0], stderr)
-        cells = (value, f"{low} to {high}") if known else (UNKNOWN, UNKNOWN)
-        rows.append((f"top {k}", *cells, "selected" if index == result.selected else ""))
+        cells = (format_points(float(gains.value[index])), format_interval(ends, format_points))
+        selected = TEXTS.write("labels.selected") if index == result.selected else ""
+        top = TEXTS.write("labels.top", number=k)
+        rows.append((top, *(cells if known else [write_unknown()] * 2), selected))
     return PlainTable(
-        caption="Gain in accuracy of smaller feature sets over all features, in percentage points",
-        head=("Features", "Gain", "Simultaneous 95% interval", "Selection"),
+        **TEXTS.table("gains"),
         rows=rows,
         numeric={1, 2},
     )
@@ -281,7 +304,7 @@ def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[Estimate
         for each in result.columns
     }
     shares = [row for row in rows if row.statistic == ROW_SHARE]
-    bars = build_bars(shares, f"Shares of {across} in each row", across, texts, columns)
+    bars = build_bars(shares, TEXTS.write("captions.row-shares", columns=across), across, texts, columns)
     compared = [row for row in rows if row.statistic in COMPARISONS]
     groups = [f"{across} = {name}" for name in columns.values()]
     return [
@@ -293,7 +316,7 @@ def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[Estimate
 
 def find_independence(result: TableResult) -> Statement:
     test, levels = result.independence, (0.001, 0.01)
-    shown = next((f"p < {level:g}" for level in levels if test and test.p_value < level), None)
+    shown = next((localise(f"p < {level:g}") for level in levels if test and test.p_value < level), None)
     return TEXTS.find(
         "tables.independence",
         known=test is not None,
@@ -301,7 +324,7 @@ def find_independence(result: TableResult) -> Statement:
         dependent=test is not None and test.p_value <= DEPENDENT_LEVEL,
         rows=result.features[0],
         columns=Names(result.across),
-        p=shown or (f"p = {test.p_value:.2f}" if test else ""),
+        p=shown or (localise(f"p = {test.p_value:.2f}") if test else ""),
     )
 
 
@@ -312,15 +335,14 @@ def _draw_heat(
     rows, shades, count = [], [], len(columns)
 
     def write(row: EstimateRow) -> str:
-        estimate, low, high = (format_percent(each or 0.0) for each in (row.estimate, row.low, row.high))
-        return f"{estimate} ({low} to {high})" if row.known else UNKNOWN
+        return format_with_interval(row, format_percent) if row.known else write_unknown()
 
     for place, value in enumerate(result.rows):
         part = cells[place * count : (place + 1) * count]
         rows.append((texts.get(value, value), *map(write, part)))
         shades.append([round(_SHADES * (row.estimate or 0.0) / largest) * row.known for row in part])
     return PlainTable(
-        caption="Share of each combination among all people",
+        caption=TEXTS.write("captions.heat"),
         head=(result.features[0], *columns.values()),
         rows=rows,
         numeric=set(range(1, count + 1)),

@@ -7,21 +7,28 @@ from itertools import pairwise
 
 import numpy as np
 
-from encoders.explain.text import Counted
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.estimation import IntervalEstimate
 from ldp_aggregator.estimation.figures import MEAN
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR
 from ldp_aggregator.render.document import Note, PlainTable, Section
 from ldp_aggregator.results import Results
+from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.series.series import POOLED, Course, Series, find_standing
 from ldp_aggregator.snapshot import ALL_WAVES
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import EstimateRow, build_table, read_cell, read_ends
-from ldp_aggregator.views.estimate_tables import build_wave_table, name_figure
+from ldp_aggregator.views.estimate_tables import build_wave_table, name_figure, name_statistic
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import UNKNOWN, FirstNames, choose_number_format
+from ldp_aggregator.wording.values import (
+    WORDS,
+    Counted,
+    FirstNames,
+    choose_number_format,
+    localise,
+    write_unknown,
+)
 
 MAX_SHOWN_WAVES = 24
 """Number of waves on a page; the CSV file has all."""
@@ -50,6 +57,9 @@ def find_wave(results: Results) -> list[Statement]:
 
 
 def build_full_table(results: Results) -> list[EstimateRow]:
+    if not results.has_estimates:
+        kind = results.classifier.kind
+        raise ModelError(f"a {kind} model has no table of estimates: train with --learner nb for one")
     rows, series = build_table(results.estimates, results.plan), results.series
     of_waves = (row for each in series.courses for row in list_rows(each, series)) if series else ()
     return [*rows, *of_waves]
@@ -101,7 +111,7 @@ def build_series(results: Results, *, summary: bool = False) -> Section | None:
     if not series or len(series.waves) < 2:
         return None
     changed = FirstNames(
-        f"{each.feature}, {each.statistic}"
+        f"{each.feature}, {name_statistic(each.statistic)}"
         for each in series.courses
         if each.test and each.test.p_value <= SIMULTANEOUS_ERROR
     )
@@ -110,7 +120,7 @@ def build_series(results: Results, *, summary: bool = False) -> Section | None:
     if summary:
         standing = [row for each in rows for row in each if row.stands_out]
         table = _list_changes(standing, series, plan)
-        part = Section(id="series-changes", heading="Standing out", parts=[table])
+        part = Section(id="series-changes", heading=TEXTS.write("labels.standing-out"), parts=[table])
         return make_section("series", [first, *map(Note, notes), *([part] if standing else [])])
     parts = []
     for number, (course, of_course) in enumerate(zip(series.courses, rows, strict=True), 1):
@@ -120,8 +130,8 @@ def build_series(results: Results, *, summary: bool = False) -> Section | None:
             for kind in (BY_WAVE, TREND)
         )
         changes = _list_changes([row for row in shown if row.since], series, plan)
-        drawn = build_wave_table(levels, trend, plan, series.unfinished)
-        title = f"{course.feature}: {course.statistic}"
+        drawn = build_wave_table(course.statistic, levels, trend, plan, series.unfinished)
+        title = f"{course.feature}: {name_statistic(course.statistic)}"
         parts.append(Section(id=f"series-{number}", heading=title, parts=[drawn, changes]))
     return make_section("series", [first, *map(Note, notes), *parts])
 
@@ -130,19 +140,20 @@ def _list_changes(rows: Iterable[EstimateRow], series: Series, plan: AnyPlan) ->
     """Return changes; of those from the first wave only the last, and those that stand out."""
     last, before = series.waves[-1], dict(pairwise(series.waves))
     kept = [row for row in rows if row.stands_out or row.wave == last or before[row.since or ""] == row.wave]
-    head = ("Estimate", "Wave", "Since", "Change", "95% interval", "Simultaneous", "Stands out")
     cells = [_format_change(row, plan) for row in kept]
-    return PlainTable(caption="Changes", head=head, rows=cells, numeric={3, 4, 5})
+    return PlainTable(**TEXTS.table("changes"), rows=cells, numeric={3, 4, 5})
 
 
 def _format_change(row: EstimateRow, plan: AnyPlan) -> tuple[str, ...]:
     is_slope, write = row.stands_out is None, choose_number_format(row.stderr)
     value, low, high, lowest, highest = (
-        write(each or 0.0) if MEAN in row.statistic else f"{100 * (each or 0.0):+.{1 + is_slope}f}"
+        write(each or 0.0) if MEAN in row.statistic else localise(f"{100 * (each or 0.0):+.{1 + is_slope}f}")
         for each in (row.estimate, row.low, row.high, row.simultaneous_low, row.simultaneous_high)
     )
-    change = f"{value}{' per wave' * is_slope}", f"{low} to {high}", f"{lowest} to {highest}"
-    mark = "stands out" if row.stands_out else ""
+    value = TEXTS.write("labels.per-wave", change=value) if is_slope else value
+    ends = ({"low": low, "high": high}, {"low": lowest, "high": highest})
+    change = (value, *(WORDS.write("values.interval", **each) for each in ends))
+    mark = TEXTS.write("labels.stands-out") if row.stands_out else ""
     figure = ": ".join(filter(None, (row.feature, name_figure(row, plan))))
     names = figure, row.wave or "", row.since or ""
-    return (*names, *(change if row.known else (UNKNOWN, UNKNOWN, UNKNOWN)), mark)
+    return (*names, *(change if row.known else [write_unknown()] * 3), mark)

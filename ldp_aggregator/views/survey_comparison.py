@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +21,9 @@ from encoders.survey.features import row_entries
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, Figures, find_margins, list_figures
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, Bounds, simultaneous_z
 from ldp_aggregator.results import Results
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.views.estimate_tables import name_statistic
+from ldp_aggregator.wording.values import Names
 
 # -- raw estimates ----------------------------------------------------------------------------------
 
@@ -142,7 +145,7 @@ def compare_surveys(first: Results, second: Results, *, independent: bool = Fals
         if obstacle := _find_obstacle(quantity, first, second):
             obstacles[quantity] = obstacle
         elif one is None or other is None:
-            obstacles[quantity] = f"it is only in the {'second' if one is None else 'first'} survey"
+            obstacles[quantity] = _explain("only-one", first=other is None)
         elif reason := _find_missing_information(one, other):
             unknown[quantity] = reason
         else:
@@ -181,39 +184,39 @@ def _find_obstacle(quantity: EstimateName, first: Results, second: Results) -> s
     if quantity.class_name and (why := _compare_labels(one, other)):
         return why
     if quantity.statistic == CLASS_PRIOR:
-        return None if set(one.values) == set(other.values) else "the surveys have different classes"
+        return None if set(one.values) == set(other.values) else _explain("classes")
     features = [_find_feature(each, quantity.feature) for each in (first, second)]
-    parts = zip(("first", "second"), (one, other), features, strict=True)
-    for name, label, feature in parts:
+    parts = zip((True, False), (one, other), features, strict=True)
+    for is_first, label, feature in parts:
         if feature is None:
-            return f"the {name} survey has no feature {quantity.feature}"
+            return _explain("no-feature", first=is_first, name=quantity.feature)
         if quantity.class_name and quantity.class_name not in label.values:
-            return f"the {name} survey has no class {quantity.class_name}"
+            return _explain("no-class", first=is_first, name=quantity.class_name)
     are_numbers = [isinstance(each, NumericFeature) for each in features]
     if any(are_numbers) and not all(are_numbers):
-        return "it is a number in one survey, and has a list of values in the other"
-    for name, feature in zip(("first", "second"), features, strict=True):
+        return _explain("kinds")
+    for is_first, feature in zip((True, False), features, strict=True):
         assert feature is not None
         if not isinstance(feature, NumericFeature) and quantity.value not in feature.texts:
-            return f"the {name} survey has no value {quantity.value}"
+            return _explain("no-value", first=is_first, name=quantity.value)
     ranges = [each.bounds for each in features if isinstance(each, NumericFeature)]
     if len(set(ranges)) > 1:
-        return "the ranges differ, and numbers outside them are clipped"
+        return _explain("ranges")
     return None
 
 
 def _compare_labels(one: Label, other: Label) -> str | None:
     if one.exists != other.exists:
-        return f"only the {'first' if one.exists else 'second'} survey has a label"
-    return None if one.name == other.name else f"the labels differ: {one.name} and {other.name}"
+        return _explain("label", first=one.exists)
+    return None if one.name == other.name else _explain("labels", one=one.name, other=other.name)
 
 
 def _find_missing_information(first: Cell, second: Cell) -> str | None:
-    for name, cell in (("first", first), ("second", second)):
+    for is_first, cell in ((True, first), (False, second)):
         if not (math.isfinite(cell.value) and math.isfinite(cell.stderr)):
-            return f"the {name} survey has no estimate of it"
+            return _explain("no-estimate", first=is_first)
         if not cell.is_informative:
-            return f"the simultaneous interval in the {name} survey is the whole possible range"
+            return _explain("uninformative", first=is_first)
     return None
 
 
@@ -227,8 +230,8 @@ def _group_obstacles(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompare
     for each, why in reasons.items():
         groups[each.feature, each.statistic, why].add(bool(each.class_name))
     for (feature, statistic, why), in_class in groups.items():
-        of_classes = " in each class" if in_class == {True} and "class" not in statistic else ""
-        yield NotCompared(f"{feature}, {statistic}{of_classes}", why)
+        of_classes = in_class == {True} and "class" not in statistic
+        yield NotCompared(_name_group(feature, statistic, in_classes=of_classes), why)
 
 
 def _group_unknown(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:
@@ -241,6 +244,23 @@ def _group_unknown(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]
         for class_name, names in by_class.items():
             classes[tuple(filter(None, names))].append(class_name)
         for listed_values, group in classes.items():
-            parts = (("value", listed_values), ("class", [each for each in group if each]))
-            listed = "; ".join(f"{kind} {', '.join(names)}" for kind, names in parts if names)
-            yield NotCompared(f"{feature}, {statistic}{': ' if listed else ''}{listed}", reason)
+            what = _name_group(feature, statistic, values=listed_values, classes=filter(None, group))
+            yield NotCompared(what, reason)
+
+
+def _explain(reason: str, /, **values: object) -> str:
+    return TEXTS.write(f"obstacles.{reason}", **values)
+
+
+def _name_group(
+    feature: str,
+    statistic: str,
+    *,
+    in_classes: bool = False,
+    values: Iterable[str] = (),
+    classes: Iterable[str] = (),
+) -> str:
+    names = {"values": Names(values), "classes": Names(classes)}
+    return _explain(
+        "what", feature=feature, statistic=name_statistic(statistic), in_classes=in_classes, **names
+    )

@@ -15,6 +15,8 @@ as in "(conditional, odds_command)", and by conditions. Of entries with the same
 conditions hold is used. A bold first line is a title. A heading of level 3 begins words for a hole, which
 takes them if no fact has its name; those in words.md are for the holes of all files. Backticks enclose code.
 
+In another language, the texts are those of a file of words, see :mod:`language`; the headings stay.
+
 Holes and conditions name facts: arguments or fields of one object or, after a dot, of an object among these.
 What is named in a field that is None is None.
 """
@@ -23,11 +25,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
 from types import SimpleNamespace
+from typing import Any
+
+from ldp_aggregator.wording.language import LANGUAGE, Language
 
 _HOLE = re.compile(r"\{\{ ([\w.]+) \}\}")
 """A hole in a text: the name of a fact."""
@@ -35,7 +40,9 @@ _HEADING = re.compile(
     r"(?P<level>##|###) (?P<name>[\w-]+)"
     r"(?: \((?P<basis>\w+)(?:, (?P<command>[\w.]+))?\))?(?: if (?P<conditions>.+))?"
 )
-_TITLE = re.compile(r"\*\*(.+)\*\*\n")
+_TITLE = re.compile(r"\*\*(.+)\*\*(?:\n|$)")
+_SPACES = re.compile(r"[ \n]+")
+"""No-break spaces stay."""
 
 Write = Callable[[object], str]
 """Turns a value in a hole into text for one output, for example with the special signs of HTML escaped."""
@@ -106,6 +113,13 @@ class Statement:
         """Return the statement as plain text."""
         return self.fill(str, lambda words: words.replace("`", ""))
 
+    @property
+    def cells(self) -> list[str]:
+        """The parts of the text between " | ", as plain text."""
+        return [
+            str(replace(self, entry=replace(self.entry, text=each))) for each in self.entry.text.split(" | ")
+        ]
+
     def fill(self, write: Write, write_words: Callable[[str], str] = str) -> str:
         """Return the text with its holes filled.
 
@@ -125,9 +139,16 @@ class Texts:
     """The text files in the folder `texts` of a package."""
 
     def __init__(self, package: str) -> None:
-        """Name the package; its files are read on first use."""
-        self._package = package
-        self._read = cache(self._read_file)
+        """Name the package; its files are read on first use, in each language."""
+        self.package = package
+        self._read_in = cache(self._read_file)
+
+    @property
+    def english(self) -> dict[str, str]:
+        """The English texts by the names that translations use: PACKAGE/FILE.ENTRY and the conditions."""
+        names = sorted(each.name for each in files(self.package).joinpath("texts").iterdir())
+        blocks = (each for name in names if name.endswith(".md") for each in self._split(name[:-3]))
+        return {key: body.strip() for _, key, body in blocks}
 
     def find(self, identifier: str, facts: object = None, /, **values: object) -> Statement:
         """Return the statement FILE.ENTRY; the facts that its text names are `values`, or an object.
@@ -139,7 +160,7 @@ class Texts:
         entries = [each for each in file.statements if each.id == identifier]
         found = file.fill(entries, facts, values)
         if not found:
-            raise KeyError(f"no text {identifier!r} of {self._package} holds")
+            raise KeyError(f"no text {identifier!r} of {self.package} holds")
         return found[0]
 
     def section(self, name: str, facts: object = None, /, **values: object) -> list[Statement]:
@@ -147,13 +168,38 @@ class Texts:
         file = self._read(name)
         return file.fill(file.statements, facts, values)
 
-    def _read_file(self, name: str) -> _TextFile:
-        folder = files(self._package).joinpath("texts")
-        entries = list(_parse(name, folder.joinpath(f"{name}.md").read_text(encoding="utf-8")))
-        statements, words = ([entry for each, entry in entries if each == level] for level in ("##", "###"))
-        if name != "words" and folder.joinpath("words.md").is_file():
-            words += self._read("words").words
+    def write(self, identifier: str, /, **values: object) -> str:
+        """Return a statement as plain text."""
+        return str(self.find(identifier, **values))
+
+    def table(self, name: str, /, **values: object) -> dict[str, Any]:
+        """Return the caption and the head of a table: the parts of its entry in captions.md, with " | "."""
+        caption, *head = self.find(f"captions.{name}", **values).cells
+        return {"caption": caption, "head": head}
+
+    def _read(self, name: str) -> _TextFile:
+        return self._read_in(name, LANGUAGE.get())
+
+    def _read_file(self, name: str, language: Language) -> _TextFile:
+        found = [
+            (heading["level"], _parse(name, heading, language.words.get(key, body)))
+            for heading, key, body in self._split(name)
+        ]
+        statements, words = ([entry for each, entry in found if each == level] for level in ("##", "###"))
+        if name != "words" and files(self.package).joinpath("texts/words.md").is_file():
+            words += self._read_in("words", language).words
         return _TextFile(statements, words)
+
+    def _split(self, name: str) -> Iterator[tuple[re.Match[str], str, str]]:
+        """Yield the heading of each entry of a file, its name in translations, and its whole text."""
+        text = files(self.package).joinpath(f"texts/{name}.md").read_text(encoding="utf-8")
+        for block in re.split(r"^(?=###? )", text, flags=re.MULTILINE)[1:]:
+            heading, _, body = block.partition("\n")
+            found = _HEADING.fullmatch(heading)
+            if not found:
+                raise ValueError(f"{name}.md: the heading {heading!r} is not understood")
+            conditions = f" if {found['conditions']}" if found["conditions"] else ""
+            yield found, f"{self.package.rpartition('.')[2]}/{name}.{found['name']}{conditions}", body
 
 
 @dataclass(frozen=True)
@@ -190,27 +236,19 @@ class _TextFile:
                 self._check_names(words, facts)
 
 
-def _parse(name: str, text: str) -> Iterator[tuple[str, TextEntry]]:
-    for block in re.split(r"^(?=###? )", text, flags=re.MULTILINE)[1:]:
-        heading, _, body = block.partition("\n")
-        found = _HEADING.fullmatch(heading)
-        if not found:
-            raise ValueError(f"{name}.md: the heading {heading!r} is not understood")
-        title, words = _TITLE.match(body), " ".join(_TITLE.sub("", body, count=1).split())
-        if set("{}") & set(_HOLE.sub("", words)):
-            raise ValueError(f"{name}.md: {heading}: a hole needs the form {{{{ name }}}}")
-        conditions = filter(None, (found["conditions"] or "").split(", "))
-        yield (
-            found["level"],
-            TextEntry(
-                id=f"{name}.{found['name']}",
-                basis=Basis[(found["basis"] or "computed").upper()],
-                command=found["command"] or "",
-                conditions={each.removeprefix("not "): not each.startswith("not ") for each in conditions},
-                title=title[1] if title else "",
-                text=words,
-            ),
-        )
+def _parse(name: str, found: re.Match[str], body: str) -> TextEntry:
+    title, words = _TITLE.match(body), " ".join(_SPACES.split(_TITLE.sub("", body, count=1).strip()))
+    if set("{}") & set(_HOLE.sub("", words)):
+        raise ValueError(f"{name}.md: {found[0]}: a hole needs the form {{{{ name }}}}")
+    conditions = filter(None, (found["conditions"] or "").split(", "))
+    return TextEntry(
+        id=f"{name}.{found['name']}",
+        basis=Basis[(found["basis"] or "computed").upper()],
+        command=found["command"] or "",
+        conditions={each.removeprefix("not "): not each.startswith("not ") for each in conditions},
+        title=title[1] if title else "",
+        text=words,
+    )
 
 
 def _fill(entry: TextEntry, facts: object, words: list[TextEntry]) -> Statement:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from itertools import pairwise
 
-from encoders.explain.text import Counted
 from encoders.mechanisms.counted_table import CountTable
+from ldp_aggregator.wording.language import LANGUAGE
+from ldp_aggregator.wording.statement import Texts
 
 MAX_MARGIN = 0.5
 """An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""
@@ -23,26 +26,71 @@ _LEAST_PLAIN = -4
 _HUGE = 10**12
 """From this number on, a factor is written with an exponent."""
 
+WORDS = Texts("ldp_aggregator.wording")
+
+
+def localise(number: str) -> str:
+    """Return a number that has commas between thousands and a decimal point in the signs of the language."""
+    if not LANGUAGE.get().words:
+        return number
+    shown = re.fullmatch(r"1(\D*)234(\D)5", WORDS.write("values.number"))
+    assert shown
+    return number.translate({ord(","): shown[1], ord("."): shown[2]})
+
+
+def write_percent(number: str) -> str:
+    """Return a percentage in the signs of the language."""
+    return WORDS.write("values.percent", number=localise(number)) if LANGUAGE.get().words else f"{number}%"
+
+
+def write_bins(edges: Sequence[str]) -> list[str]:
+    """Return the names of the bins between edges, as :attr:`BinnedFeature.texts` has them in English."""
+    limits = [localise(each) for each in edges]
+    spans = [WORDS.write("values.interval", low=low, high=high) for low, high in pairwise(limits)]
+    if len(spans) > 1:
+        spans[0] = WORDS.write("values.first-bin", edge=limits[1])
+        spans[-1] = WORDS.write("values.last-bin", edge=limits[-2])
+    return spans
+
+
+def write_unknown() -> str:
+    """Return what is shown where an interval covers nearly all values."""
+    return WORDS.write("values.unknown")
+
 
 class Count(int):
     """A number of reports, people or rows: 12,345."""
 
     def __str__(self) -> str:
-        return f"{int(self):,}"
+        return localise(f"{int(self):,}")
+
+
+class Counted(Count):
+    """A number with what it counts, a name in counted.md: "1 report", "2,000 people"."""
+
+    noun: str
+
+    def __new__(cls, number: int, noun: str) -> Counted:
+        found = super().__new__(cls, number)
+        found.noun = noun
+        return found
+
+    def __str__(self) -> str:
+        return WORDS.write(f"counted.{self.noun}", number=Count(self), one=self == 1)
 
 
 class Share(float):
     """A share: 53.9%, without a negative zero."""
 
     def __str__(self) -> str:
-        return f"{round(100 * float(self), 1) + 0.0:.1f}%"
+        return write_percent(f"{round(100 * float(self), 1) + 0.0:.1f}")
 
 
 class RoundShare(float):
     """A share that is a round number: 50%."""
 
     def __str__(self) -> str:
-        return f"{float(self):.0%}"
+        return write_percent(f"{100 * float(self):.0f}")
 
 
 class ShareAtMost(float):
@@ -63,21 +111,21 @@ class Number(float):
     """A number with at most four digits."""
 
     def __str__(self) -> str:
-        return f"{float(self):.4g}" if math.isfinite(self) else "unknown"
+        return localise(f"{float(self):.4g}") if math.isfinite(self) else write_unknown()
 
 
 class GivenShare(float):
     """A share that a person chose, with at most three digits: 5%, 12.5%."""
 
     def __str__(self) -> str:
-        return f"{100 * float(self):.3g}%"
+        return write_percent(f"{100 * float(self):.3g}")
 
 
 class ShareMargin(float):
     """The margin of a share: 9.1%."""
 
     def __str__(self) -> str:
-        return str(Share(self)) if self < MAX_MARGIN else "50% or more"
+        return str(Share(self)) if self < MAX_MARGIN else WORDS.write("values.half-or-more")
 
 
 class NumberMargin(float):
@@ -85,22 +133,23 @@ class NumberMargin(float):
 
     def __str__(self) -> str:
         if not math.isfinite(self):
-            return "unknown"
-        return f"{float(f'{float(self):.3g}'):,.0f}" if self >= 100 else f"{float(self):.3g}"
+            return write_unknown()
+        text = f"{float(f'{float(self):.3g}'):,.0f}" if self >= 100 else f"{float(self):.3g}"
+        return localise(text)
 
 
 class Points(float):
     """A difference of accuracies in percentage points: 3.4."""
 
     def __str__(self) -> str:
-        return f"{round(100 * float(self), 1) + 0.0:.1f}"
+        return localise(f"{round(100 * float(self), 1) + 0.0:.1f}")
 
 
 class SignedPoints(float):
     """A difference of accuracies with its sign: +3.4."""
 
     def __str__(self) -> str:
-        return f"{round(100 * float(self), 1) + 0.0:+.1f}"
+        return localise(f"{round(100 * float(self), 1) + 0.0:+.1f}")
 
 
 class Names(tuple[str, ...]):
@@ -122,21 +171,19 @@ class FirstNames(Names):
     __slots__ = ()
 
     def __str__(self) -> str:
-        more = f" and {len(self) - _MAX_NAMED} more" if len(self) > _MAX_NAMED else ""
-        return ", ".join(self[:_MAX_NAMED]) + more
+        named, more = ", ".join(self[:_MAX_NAMED]), len(self) - _MAX_NAMED
+        return WORDS.write("values.more", names=named, more=more) if more > 0 else named
 
 
 def count_people(users: int) -> Counted:
-    return Counted(users, "person", "people")
+    return Counted(users, "person")
 
 
-def name_counted(mechanism: str | None) -> tuple[str, str]:
-    """Return what a feature's estimates count, in singular and plural: reports, rows, or both."""
+def name_counted(mechanism: str | None) -> str:
+    """Return what a feature's estimates count, for :class:`Counted`: reports, rows, or both."""
     if mechanism == CountTable.name:
-        return "row", "rows"
-    if mechanism and mechanism.endswith(f" + {CountTable.name}"):
-        return "report or row", "reports and rows"
-    return "report", "reports"
+        return "row"
+    return "report-or-row" if mechanism and mechanism.endswith(f" + {CountTable.name}") else "report"
 
 
 # -- upper bounds -----------------------------------------------------------------------------------
@@ -154,31 +201,30 @@ def percent_at_most(share: float) -> str:
     while rounded >= 100 and digits <= _MAX_DIGITS:
         rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)
         digits += 1
-    return "nearly 100%" if rounded >= 100 else f"{rounded:f}%"
+    return WORDS.write("values.nearly-all") if rounded >= 100 else write_percent(f"{rounded:f}")
 
 
 def factor_at_most(factor: float | Decimal) -> str:
     """Write an upper bound on a factor with three digits, rounded up; a huge one has an exponent."""
     rounded = _ROUND_UP.plus(Decimal(factor))
-    return f"{rounded:.2e}" if rounded >= _HUGE else f"{rounded:,f}" if rounded < 100 else f"{int(rounded):,}"
+    plain = f"{rounded:,f}" if rounded < 100 else f"{int(rounded):,}"
+    return localise(f"{rounded:.2e}" if rounded >= _HUGE else plain)
 
 
 def format_share(share: float) -> str:
-    return f"{min(math.ceil(share * 1000) / 1000, 1.0):.3f}"
+    return localise(f"{min(math.ceil(share * 1000) / 1000, 1.0):.3f}")
 
 
 def format_amount(amount: Fraction) -> str:
     """Return an exact fraction as a decimal of at most four digits, rounded up."""
     long = _LONG.divide(_LONG.create_decimal(amount.numerator), _LONG.create_decimal(amount.denominator))
     short = long.normalize(_SHORT)
-    return format(short, "f" if not short or short.adjusted() >= _LEAST_PLAIN else "e")
+    return localise(format(short, "f" if not short or short.adjusted() >= _LEAST_PLAIN else "e"))
 
 
 # -- numbers with an uncertainty, and intervals -----------------------------------------------------
 
 
-UNKNOWN = "unknown"
-"""Shown where an interval covers nearly all values."""
 _MAX_DECIMALS, _ROUNDING = 6, 1e-9
 _MAX_WHOLE = 1e15
 
@@ -188,20 +234,21 @@ Format = Callable[[float], str]
 def format_percent(share: float) -> str:
     """Return a share as a percentage with one decimal; only shares of 0 and 1 are 0.0% and 100.0%."""
     if _ROUNDING < share < 0.0005 or 0.9995 < share < 1 - _ROUNDING:
-        return "<0.1%" if share < 0.5 else ">99.9%"
-    return f"{round(100 * share, 1) + 0.0:.1f}%"
+        name, limit = ("below", "0.1") if share < 0.5 else ("above", "99.9")
+        return WORDS.write(f"values.{name}", percent=write_percent(limit))
+    return write_percent(f"{round(100 * share, 1) + 0.0:.1f}")
 
 
 def format_axis_percent(share: float) -> str:
-    return f"{100 * share:.4g}%"
+    return write_percent(f"{100 * share:.4g}")
 
 
 def format_points(difference: float) -> str:
-    return f"{round(100 * difference, 1) + 0.0:+.1f}"
+    return localise(f"{round(100 * difference, 1) + 0.0:+.1f}")
 
 
 def format_ratio(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:#.3g}"
+    return localise(f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:#.3g}")
 
 
 def choose_number_format(uncertainty: float | None) -> Format:
@@ -210,16 +257,19 @@ def choose_number_format(uncertainty: float | None) -> Format:
     Of `uncertainty`, a typical standard error, two digits are shown; None or 0 if it is unknown.
     """
     if not uncertainty or not math.isfinite(uncertainty):
-        return lambda number: f"{number:,.4g}"
+        return lambda number: localise(f"{number:,.4g}")
     digits = min(1 - math.floor(math.log10(uncertainty)), _MAX_DECIMALS)  # below 0: tens, hundreds, ...
-    return lambda number: f"{round(number, digits) + 0.0:,.{max(digits, 0)}f}"
+    return lambda number: localise(f"{round(number, digits) + 0.0:,.{max(digits, 0)}f}")
 
 
 def format_interval(ends: tuple[float, float] | None, write: Format) -> str:
-    """Return "0.1 to 0.2"; `UNKNOWN` without an interval."""
-    return UNKNOWN if ends is None else f"{write(ends[0])} to {write(ends[1])}"
+    """Return "0.1 to 0.2"; "unknown" without an interval."""
+    if ends is None:
+        return write_unknown()
+    return WORDS.write("values.interval", low=write(ends[0]), high=write(ends[1]))
 
 
 def format_plain(number: float) -> str:
     """Return a number of an axis or a range: whole numbers with all digits, others with six."""
-    return f"{number:,.0f}" if number.is_integer() and abs(number) < _MAX_WHOLE else f"{number:,.6g}"
+    is_whole = number.is_integer() and abs(number) < _MAX_WHOLE
+    return localise(f"{number:,.0f}" if is_whole else f"{number:,.6g}")

@@ -11,12 +11,12 @@ from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
-from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.conditions import KEY
 from encoders.survey.features import Choices
 from encoders.survey.questions import MEAN, SQUARE
 from encoders.survey.waves import Waves
+from ldp_aggregator.statements.model import explain_mechanisms
 from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
 from ldp_design.authoring.survey_texts import describe_texts, exclude_each_other
 

@@ -1,4 +1,7 @@
-"""An author's keys, files and signatures (extra [signed]); for devices see encoders.survey.signature."""
+"""An author's keys, their files, and the signature of a plan; needs cryptography.
+
+:mod:`encoders.survey.signature` has the device's side.
+"""
 
 from __future__ import annotations
 

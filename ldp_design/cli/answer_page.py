@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import click
 
-from encoders.errors import LdpError, SurveyError
+from encoders.errors import LdpError
 from encoders.late_imports import LateImport
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
@@ -20,11 +20,12 @@ from encoders.survey.signature import read_public_key
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
+from ldp_aggregator.cli.words_option import read_word_files
 from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
-from ldp_aggregator.form_page.words import ENGLISH, find_untranslated, read_words
+from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 
-_SEGNO = LateImport("segno", "page", "--qr")
+_SEGNO = LateImport("segno", "author", "--qr")
 _MAX_EPSILON = 2
 """The largest epsilon that the page accepts, like every client, unless the author raises it."""
 _MARK = b'<meta name="generator" content="ldp-survey page">'
@@ -91,7 +92,7 @@ def page(
         raise click.UsageError("--codes: the survey has no relay, which gives codes")
     if plan.texts_digest and not plan.texts:
         raise click.UsageError("the file of the survey's texts is not beside the plan: give the TOML survey")
-    translated = _read_words(words)
+    translated = read_word_files([words] if words else [], ENGLISH)
     if not allow_english:
         _require_words(plan, translated)
     content = render_page(
@@ -178,13 +179,6 @@ def _check_key(text: str) -> str:
     except LdpError as error:
         raise click.BadParameter(str(error), param_hint="--public-key") from error
     return text.strip()
-
-
-def _read_words(path: Path | None) -> Mapping[str, Mapping[str, str]]:
-    try:
-        return read_words(path.read_bytes()) if path else {}
-    except SurveyError as error:
-        raise click.BadParameter(f"{path}: {error}", param_hint="--words") from error
 
 
 def _require_words(plan: Plan, words: Mapping[str, Mapping[str, str]]) -> None:

@@ -100,7 +100,7 @@ def main(
 
     For each trust model and epsilon, models are trained on 80% of the rows and predict the rest, in several
     splits. The command recommends a trust model and an epsilon, and shows what it costs if people need not
-    trust anyone. docs/trust-models.md explains the trust models.
+    trust anyone. docs/central.md explains the trust models.
 
     Use public or made-up rows, or keep the output to yourself: no epsilon covers accuracies that are measured
     on rows.

@@ -16,7 +16,7 @@ from ldp_design.authoring.draft import draft_survey
 from ldp_design.authoring.sample_row import read_sample
 
 _CONVERT_XLSFORM = LateImport(
-    "ldp_design.authoring.xlsform.survey_file:convert_xlsform", "xlsform", "an XLSForm"
+    "ldp_design.authoring.xlsform.survey_file:convert_xlsform", "author", "an XLSForm"
 )
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 _XLSFORM_SUFFIXES = (".xlsx", ".xlsm", ".xls")
@@ -51,7 +51,7 @@ def init(
     the reason. Without a label, a survey estimates shares and averages only. A survey file is public, so
     never make a draft from private rows.
 
-    An XLSForm is a questionnaire of ODK or KoboToolbox (.xlsx, .xlsm or .xls; it needs the extra xlsform).
+    An XLSForm is a questionnaire of ODK or KoboToolbox (.xlsx, .xlsm or .xls).
     Each question that the draft leaves out is printed with its row and the reason, and listed in the file.
 
     $ ldp-survey init -o survey.toml

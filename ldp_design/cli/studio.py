@@ -9,7 +9,7 @@ import click
 from encoders.late_imports import LateImport
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 
-_SERVER = LateImport("ldp_design.studio.server:serve_studio", "collector", "ldp-survey studio")
+_SERVER = LateImport("ldp_design.studio.server:serve_studio", "author", "ldp-survey studio")
 
 
 @click.command(cls=Command)

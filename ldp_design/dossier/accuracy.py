@@ -21,6 +21,7 @@ from ldp_design.sizing.size_summary import (
     build_accuracy_table,
     build_comparison,
     list_margins,
+    write_grade,
 )
 from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
@@ -61,7 +62,7 @@ def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> SimpleNames
         # the assumption, as the words that follow "if"
         shares=shares,
         # number of features and tables that are not noise, or "none"
-        usable=_count_usable(size) or "none",
+        usable=_count_usable(size) or TEXTS.write("answers.no-question"),
         grades=_list_grades(size, label),
         caption=TEXTS.find("tables.grades", label=label, size=facts, shares=shares, command=command),
         rows=list(_list_counts(scenario) if facts.is_comparison else _list_estimates(scenario)),
@@ -79,7 +80,7 @@ def _describe_shares(scenario: Scenario, label: Label) -> Statement:
         two_labels=len(label.values) == 2,
         rare=GivenShare(shares[0] if shares else 0),
         rare_label=label.values[0],
-        given=", ".join(f"\u201c{name}\u201d {share}" for name, share in given),
+        given=", ".join(TEXTS.write("words.share", name=name, share=share) for name, share in given),
     )
 
 
@@ -107,7 +108,7 @@ def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
     for each in list_margins(size):
         margin = each.margin
         asked = everybody if margin.kind == "label" else Share(margin.question_probability)
-        yield margin.name, asked, describe_estimate(each), margin.grade
+        yield margin.name, asked, describe_estimate(each), each.grade
 
 
 def describe_estimate(cells: MarginCells) -> Statement:
@@ -123,7 +124,7 @@ def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
     none = TEXTS.find("answers.none")
     for size in scenario.sizes:
         names = [", ".join(names_of_grade(size, grade)) or none for grade in Grade]
-        label = [size.label_margin.grade] if size.label_margin else []
+        label = [write_grade(size.label_margin.grade)] if size.label_margin else []
         yield Count(size.users), *label, *names
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -11,21 +12,24 @@ import msgpack
 
 from encoders.explain.plausible import MAX_LISTED_ANSWERS, compute_likelihoods, describe_payload
 from encoders.explain.preview import Preview, preview
-from encoders.explain.text import Counted, Wording
+from encoders.explain.text import Wording
+from encoders.mechanisms import DE, OUE, SS, SUE, THE
 from encoders.mechanisms.probability_text import choose_unit, percent
 from encoders.randomness import FastStream
 from encoders.report import ARRAY_OF_FIVE, unpack
 from encoders.survey import CategoricalFeature, Feature, Label, Plan
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
-from encoders.survey.features import Choices, NumericFeature
+from encoders.survey.features import BinnedFeature, ChoiceFeature, Choices, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.questions import SQUARE
+from encoders.survey.questions import SQUARE, Question
 from encoders.survey.waves import NOW
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import Counted, localise, write_bins, write_percent
 from ldp_design.authoring.overview import longest_report
 from ldp_design.authoring.sample_row import format_value, make_sample_row
-from ldp_design.dossier.dossier_page import TEXTS
+from ldp_design.dossier.dossier_page import TEXTS, join_names, quote_program
 from ldp_design.sizing.size_summary import Cell
 
 # -- what is asked ----------------------------------------------------------------------------------
@@ -67,9 +71,9 @@ def _describe_answers(entry: Label | Feature, texts: EntryTexts) -> Statement:
     if isinstance(entry, Label | CategoricalFeature):
         return _join([_write_value(value, texts.values.get(value, value)) for value in entry.values])
     if isinstance(entry, NumericFeature):
-        return TEXTS.find("words.number", low=str(entry.low), high=str(entry.high))
-    bins = _join(entry.texts[: len(entry.edges) - 1])
-    return TEXTS.find("words.bins", low=str(entry.edges[0]), high=str(entry.edges[-1]), bins=bins)
+        return TEXTS.find("words.number", low=localise(str(entry.low)), high=localise(str(entry.high)))
+    low, high = localise(entry.edges[0]), localise(entry.edges[-1])
+    return TEXTS.find("words.bins", low=low, high=high, bins=_join(write_bins(entry.edges)))
 
 
 def _write_value(value: str, text: str) -> str:
@@ -108,9 +112,9 @@ def describe_questions(plan: Plan) -> SimpleNamespace:
         # the questions whose reports do not contain the label
         values_alone="; ".join(alone),
         # the features with intervals of several widths
-        levels=" and ".join(dict.fromkeys(levels)),
+        levels=join_names(dict.fromkeys(levels)),
         main_alone=any(each.kind == "label" for each in plan.questions),
-        numbers=" and ".join(numbers),
+        numbers=join_names(numbers),
         several_numbers=len(numbers) > 1,
         inputs=", ".join(each.name for each in projection.inputs) if projection else "",
         components=", ".join(each.name for each in projection.components) if projection else "",
@@ -138,11 +142,11 @@ def describe_sample(plan: Plan) -> SimpleNamespace:
     chances = compute_likelihoods(question, shown.randomised.payload, truth)
     listed = _choose_answers(chances, truth)
     return SimpleNamespace(
-        person=[(name, format_value(value)) for name, value in row.items()],
+        person=[(name, _write_cell(value)) for name, value in row.items()],
         question=question.name,
-        answer=Wording.from_plan(plan).titled_answer(shown.truth),
+        answer=_find_wording(plan).titled_answer(_translate(plan, shown.truth)),
         mechanism=question.mechanism.name,
-        output=question.mechanism.describe_output(truth),
+        output=quote_program(question.mechanism.describe_output(truth)),
         report_bytes=len(shown.report),
         fields=list(_list_fields(plan, shown)),
         # whether the table of likelihoods does not have all possible answers
@@ -154,7 +158,6 @@ def describe_sample(plan: Plan) -> SimpleNamespace:
 def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
     report, question = unpack(shown.report), shown.randomised.question
     version = shown.report[1:2]
-    payload = "; ".join(describe_payload(question, report.payload, Wording.from_plan(plan)))
     fields = [
         bytes([ARRAY_OF_FIVE]),
         version,
@@ -167,10 +170,20 @@ def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
         version=version[0],
         number=report.question,
         question=question.name,
-        payload=payload,
+        payload=_describe_payload(plan, question, report.payload),
     )
     for data, meaning in zip(fields, meanings, strict=True):
         yield data.hex(" "), meaning.title, meaning
+
+
+def _describe_payload(plan: Plan, question: Question, payload: bytes) -> str:
+    mechanism, wording = question.mechanism, _find_wording(plan)
+    cells = mechanism.contribution(payload)
+    if isinstance(mechanism, DE):
+        return wording.answer(_translate(plan, question.meaning(cells.index(1))))
+    if isinstance(mechanism, SS | SUE | OUE | THE):
+        return TEXTS.write("words.yes-answers", number=sum(cells), answers=len(cells))
+    return quote_program("; ".join(describe_payload(question, payload, wording)))
 
 
 def _choose_answers(chances: dict[Any, Fraction], truth: object) -> list[Any]:
@@ -183,11 +196,50 @@ def _list_likelihoods(
     shown: Preview, chances: dict[Any, Fraction], listed: Sequence[Any]
 ) -> Iterator[Sequence[Cell]]:
     """Yield each answer, the probability of the report with it, and how much the report suggests it."""
-    question, wording = shown.randomised.question, Wording.from_plan(shown.plan)
+    question, wording = shown.randomised.question, _find_wording(shown.plan)
     write = choose_unit([chances[value] for value in listed])
     total = sum(chances.values())
     for value in listed:
-        answer: Cell = wording.answer(question.meaning(value))
+        answer: Cell = wording.answer(_translate(shown.plan, question.meaning(value)))
         if value == shown.randomised.truth:
             answer = TEXTS.find("words.true-one", answer=answer)
-        yield answer, write(chances[value]), percent(chances[value] / total)
+        yield answer, _write_chance(write(chances[value])), _write_chance(percent(chances[value] / total))
+
+
+# -- what programs say in English, in the language of the page --------------------------------------
+
+
+def _find_wording(plan: Plan) -> Wording:
+    return Wording.from_plan(plan, LANGUAGE.get().tag)
+
+
+def _translate(plan: Plan, answer: Mapping[str, str]) -> dict[str, str]:
+    """Return an answer whose values without a text of the author are in the language of the page."""
+    features, entries = {each.name: each for each in plan.features}, _find_wording(plan).entries
+    shown = {}
+    for name, value in answer.items():
+        known = {MISSING_TEXT: TEXTS.write("words.no-answer")}
+        feature = features.get(name)
+        if isinstance(feature, BinnedFeature):
+            known |= zip(feature.texts, write_bins(feature.edges), strict=False)
+        elif isinstance(feature, ChoiceFeature):
+            known |= {each: TEXTS.write(f"words.{each}") for each in ("yes", "no")}
+        elif isinstance(feature, NumericFeature) and value not in known:
+            number, _, squared = value.partition(" ")
+            number = localise(number)
+            known[value] = TEXTS.write("words.squared", number=number) if squared else number
+        has_text = name in entries and value in entries[name].values
+        shown[name] = value if has_text else known.get(value, value)
+    return shown
+
+
+def _write_cell(value: object) -> str:
+    if value is None or value == []:
+        return TEXTS.write("words.none-ticked" if value == [] else "words.no-answer")
+    return localise(format_value(value)) if isinstance(value, int | float | Decimal) else format_value(value)
+
+
+def _write_chance(text: str) -> str:
+    if not text.startswith("1 in "):
+        return write_percent(text.removesuffix("%"))
+    return TEXTS.write("words.one-in", number=localise(text.removeprefix("1 in ")))

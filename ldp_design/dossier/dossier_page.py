@@ -6,7 +6,7 @@ A dossier is one HTML file without scripts, other files or requests.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -14,23 +14,26 @@ from markupsafe import Markup, escape
 
 from encoders import __version__
 from encoders.canonical import decimal_text
-from encoders.survey.display_texts import display_texts
+from encoders.survey.display_texts import DisplayText, display_texts
 from encoders.survey.features import Choices
 from encoders.survey.texts import ABOUT_KEYS
-from ldp_aggregator.render.html import load_template
+from ldp_aggregator.render.html import load_template, write_text
 from ldp_aggregator.statements.privacy import update_beliefs
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Basis, Statement, Texts
+from ldp_aggregator.wording.values import localise
 from ldp_design.dossier.source import BELIEFS, SURVEYS, Commands, PlanSource
 from ldp_design.sizing.size_facts import SizeFacts
 from ldp_design.sizing.size_summary import Cell
 
 TEXTS = Texts("ldp_design.dossier")
+_MARK = Markup('<span class="basis {}">{}</span>')
 
 # -- facts about a plan of people or of silos -------------------------------------------------------
 
 
 _SECTIONS = (
-    *("purpose", "asked", "visible", "epsilon", "accuracy", "not_covered", "withdrawal", "audit"),
+    *("sample", "purpose", "asked", "visible", "epsilon", "accuracy", "not_covered", "withdrawal", "audit"),
     *("checklist", "proof", "margins", "commands"),
 )
 """The sections whose numbers texts name."""
@@ -46,20 +49,24 @@ class DossierFacts(SimpleNamespace):
     @property
     def missing(self) -> str:
         stated = TEXTS.section("purpose", self)
-        return ", ".join(each.title.lower() for each in stated if each.basis is Basis.COMPUTED)
+        names = [each.title for each in stated if each.basis is Basis.COMPUTED]
+        return ", ".join(names if LANGUAGE.get().words else map(str.lower, names))  # German nouns stay
 
 
 def describe_plan(
     source: PlanSource, commands: Commands, size: SizeFacts | None, is_silo: bool
 ) -> DossierFacts:
     """Return the facts about a plan of either kind: its sections, commands, beliefs and declarations."""
-    plan, texts = source.plan, display_texts(source.plan)
+    plan, texts = source.plan, display_texts(source.plan, LANGUAGE.get().tag)
     numbers = {anchor.replace("-", "_"): number for anchor, (number, _) in _list_headings(is_silo).items()}
     beliefs, of_two, of_five = (update_beliefs(source.odds_factor(each)) for each in (1, 2, 5))
     return DossierFacts(
         is_silo=is_silo,
         plan=plan,
-        epsilon=source.epsilon,
+        epsilon=localise(source.epsilon),
+        file=source.file,
+        version=Markup(__version__),  # noqa: S704 - not a name
+        marks=SimpleNamespace(**{name: _MARK.format(name, text) for name, text in find_bases().items()}),
         label=plan.row_label,
         # what the author states about the survey; empty where nothing is stated
         about=SimpleNamespace(
@@ -70,7 +77,7 @@ def describe_plan(
                 "explanation": texts.help,
             }
         ),
-        several_answers=" and ".join(each.name for each in plan.entries if isinstance(each, Choices)),
+        several_answers=join_names(each.name for each in plan.entries if isinstance(each, Choices)),
         size=size,
         commands=commands,
         # their numbers; 0 if the dossier does not have one
@@ -87,6 +94,20 @@ def _list_headings(is_silo: bool) -> dict[str, tuple[int, str]]:
     return {anchor_of(each.id): (number, each.title) for number, each in enumerate(found, 1)}
 
 
+def find_bases() -> dict[str, str]:
+    return {each.name.lower(): TEXTS.write(f"page.{each.name.lower()}") for each in Basis}
+
+
+def join_names(names: Iterable[str], word: str = "and") -> str:
+    """Return names with a word of words.md between any two."""
+    return f" {TEXTS.write(f'words.{word}')} ".join(names)
+
+
+def quote_program(text: str) -> str:
+    """Return what programs say in English; on a page in another language it is marked as English."""
+    return DisplayText(text, "en") if LANGUAGE.get().words else text
+
+
 def anchor_of(identifier: str) -> str:
     """Return the name of an entry without that of its file."""
     return identifier.partition(".")[2]
@@ -97,7 +118,7 @@ def list_sums(source: PlanSource) -> list[Sequence[Cell]]:
     return [
         [
             count,
-            decimal_text(count * source.plan.epsilon),
+            localise(decimal_text(count * source.plan.epsilon)),
             *(source.belief_after(belief, count) for belief in BELIEFS),
         ]
         for count in SURVEYS
@@ -113,19 +134,20 @@ def render_page(template: str, source: PlanSource, facts: DossierFacts, **tables
     commands = facts.commands.listed
     return page.render(
         facts=facts,
-        file=source.file,
         kind="silo_" if facts.is_silo else "",
         headings=_list_headings(facts.is_silo),
         sums=list_sums(source),
         find=lambda identifier: TEXTS.find(identifier, facts),
+        text=lambda name: write_text(TEXTS.find(f"page.{name}", facts)),
+        head=lambda name: TEXTS.find(f"page.head-{name}", facts).cells,
+        write=TEXTS.write,
         listed=lambda name: TEXTS.section(name, facts),
         anchor_of=anchor_of,
         common_mark=find_common_mark,
         draft=write_draft,
-        bases={each.name.lower(): each.value for each in Basis},
+        bases=find_bases(),
         commands=commands,
         numbers={command: number for number, command in enumerate(commands.values(), 1)},
-        version=__version__,
         **tables,
     ).encode()
 

@@ -12,17 +12,32 @@ from urllib.parse import urlsplit
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import find_nonresponse_causes
-from encoders.explain.text import Counted
 from encoders.mechanisms import SS
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
-from ldp_aggregator.statements.privacy import find_report_privacy, update_belief
+from ldp_aggregator.statements.privacy import find_audit, find_report_privacy, update_belief
+from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share, ShareAtMost
+from ldp_aggregator.wording.values import (
+    Count,
+    Counted,
+    FactorAtMost,
+    RoundShare,
+    Share,
+    ShareAtMost,
+    localise,
+)
 from ldp_design.authoring.overview import find_setting_warnings, longest_report
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import describe_questions, describe_sample, list_asked
-from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, describe_plan, render_page
+from ldp_design.dossier.dossier_page import (
+    TEXTS,
+    DossierFacts,
+    describe_plan,
+    join_names,
+    quote_program,
+    render_page,
+)
 from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource
 from ldp_design.sizing.size_facts import describe_size
 
@@ -42,7 +57,7 @@ _MAX_QUESTIONS = 12
 
 
 def render_dossier(source: DossierSource) -> bytes:
-    """Return the dossier in UTF-8; the same source gives the same bytes."""
+    """Return the dossier in UTF-8; the same source and language give the same bytes."""
     plan, audit, facts = source.plan, source.audit, describe_people(source)
     return render_page(
         "dossier.html",
@@ -52,7 +67,7 @@ def render_dossier(source: DossierSource) -> bytes:
         warnings=[
             TEXTS.find(
                 "warnings.warning",
-                message=each.message[:1].upper() + each.message[1:].rstrip("."),
+                message=quote_program(each.message[:1].upper() + each.message[1:].rstrip(".")),
                 is_silo=False,
                 commands=source.commands,
             )
@@ -62,7 +77,7 @@ def render_dossier(source: DossierSource) -> bytes:
         audit_notes=_quote_audit("note", audit.notes, source) if audit else [],
         beliefs=[(RoundShare(each), source.belief_after(each)) for each in BELIEFS],
         factors=[
-            (count, decimal_text(count * plan.epsilon), FactorAtMost(source.odds_factor(count)))
+            (count, localise(decimal_text(count * plan.epsilon)), FactorAtMost(source.odds_factor(count)))
             for count in SURVEYS
         ],
         epsilons=[
@@ -71,7 +86,7 @@ def render_dossier(source: DossierSource) -> bytes:
                 Share(plan.question_probability(question)),
                 question.mechanism.name,
                 longest_report(plan, question),
-                f"{realised_epsilon(question.mechanism.ratio):f}",
+                localise(f"{realised_epsilon(question.mechanism.ratio):f}"),
             )
             for question in plan.questions
         ],
@@ -80,6 +95,9 @@ def render_dossier(source: DossierSource) -> bytes:
 
 def describe_people(source: DossierSource) -> DossierFacts:
     plan, audit, commands, epsilon = source.plan, source.audit, source.commands, source.plan.epsilon
+    if audit:
+        words = {"statement": find_audit(audit.passed, audit.trials), "bound": localise(audit.bound)}
+        audit = SimpleNamespace(**{**vars(audit), **words})
     sizes = source.scenarios[0].sizes if source.scenarios else ()
     size = describe_size(sizes[0], len(sizes) > 1, commands.size) if sizes else None
     common = describe_plan(source, commands, size, is_silo=False)
@@ -108,7 +126,8 @@ def describe_people(source: DossierSource) -> DossierFacts:
 def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
     causes, label = find_nonresponse_causes(plan), plan.row_label
     required = ", ".join(causes.required)
-    incomplete = [*causes.incomplete, *([f"\u201c{label.name}\u201d"] if causes.is_label_incomplete else [])]
+    quoted = [TEXTS.write("words.quoted", name=label.name)] if causes.is_label_incomplete else []
+    incomplete = [*causes.incomplete, *quoted]
     return SimpleNamespace(
         causes=causes,
         required=required,
@@ -132,13 +151,13 @@ def _describe_relay(plan: Plan) -> SimpleNamespace | None:
         batch=Count(relay.batch),
         # of the reports, or envelopes with all answers of a person, in a batch
         honest_reports=Count(relay.honest_reports),
-        epsilon=decimal_text(relay.epsilon),
+        epsilon=localise(decimal_text(relay.epsilon)),
         factor=FactorAtMost(math.exp(relay.epsilon)),
-        delta=f"{relay.delta:g}",
+        delta=localise(f"{relay.delta:g}"),
         # of a person, if each answers all questions
         reports=Counted(len(plan.questions), "report"),
         # the largest epsilon of one of these
-        each=f"{each.quantize(_HUNDREDTH, ROUND_CEILING).normalize():f}",
+        each=localise(f"{each.quantize(_HUNDREDTH, ROUND_CEILING).normalize():f}"),
         # what a belief of 50% becomes after one of these
         belief_of_one=ShareAtMost(kept),
         # the share of yes/no answers with this epsilon that are true
@@ -147,20 +166,23 @@ def _describe_relay(plan: Plan) -> SimpleNamespace | None:
 
 
 def _join_or(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return join_names(filter(None, (", ".join(names[:-1]), *names[-1:])), "or")
 
 
 def _quote_audit(name: str, texts: Sequence[str], source: DossierSource) -> list[Statement]:
-    return [TEXTS.find(f"audit_file.{name}", text=each, commands=source.commands) for each in texts]
+    return [
+        TEXTS.find(f"audit_file.{name}", text=quote_program(each), commands=source.commands) for each in texts
+    ]
 
 
 def _describe_consent(source: DossierSource, common: DossierFacts) -> SimpleNamespace:
-    plan, about, texts = source.plan, common.about, display_texts(source.plan)
+    plan, about, texts = source.plan, common.about, display_texts(source.plan, LANGUAGE.get().tag)
     titles = [texts.features[each.name].title for each in plan.entries]
     label = [texts.label.title] if texts.label else []
     others = list(map(_quote_title, titles))
     chance = math.ceil(100 * update_belief(0.5, source.odds_factor()))
     languages = list(plan.texts.languages) if plan.texts else []
+    own = (LANGUAGE.get().tag or "en").partition("-")[0]
     return SimpleNamespace(
         # whether the questions are too many or too long to be repeated
         many_questions=len(label + titles) > _MAX_QUESTIONS or max(map(len, label + titles)) > _MAX_TITLE,
@@ -169,7 +191,7 @@ def _describe_consent(source: DossierSource, common: DossierFacts) -> SimpleName
         # the largest chance in 100 that a chance of 50 in 100 becomes
         chance=chance,
         nearly_certain=chance >= 100,
-        other_languages=", ".join(each for each in languages if each.partition("-")[0] != "en"),
+        other_languages=", ".join(each for each in languages if each.partition("-")[0] != own),
         purpose=_quote("purpose", about.purpose, common.sections),
         contact=_quote("contact", about.contact, common.sections),
         retention=_quote("retention", about.retention, common.sections),
@@ -190,4 +212,10 @@ def _quote(name: str, stated: str, sections: SimpleNamespace) -> Statement:
     text = " ".join(stated.split())
     is_short = 0 < len(text) <= _MAX_QUOTED
     sentence = text if not text or text.endswith((".", "!", "?")) else f"{text}."
-    return TEXTS.find("consent_words.quote", name=name, is_short=is_short, text=sentence, sections=sections)
+    return TEXTS.find(
+        "consent_words.quote",
+        name=TEXTS.write(f"words.{name}"),
+        is_short=is_short,
+        text=sentence,
+        sections=sections,
+    )

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from encoders.explain.text import Counted
 from encoders.survey.silo_plan import SiloPlan, SiloSurvey
-from ldp_aggregator.wording.values import Count, RoundShare
+from ldp_aggregator.wording.values import Count, Counted, RoundShare, localise
 from ldp_design.authoring.organisation_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.accuracy import describe_estimate
 from ldp_design.dossier.asked import list_asked
-from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, describe_plan, render_page
+from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, describe_plan, quote_program, render_page
 from ldp_design.dossier.source import BELIEFS, Commands, PlanSource, displayable_name
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import parse_label_shares
@@ -55,7 +54,7 @@ def read_silo_source(
 
 
 def render_silo_dossier(source: SiloSource) -> bytes:
-    """Return the dossier in UTF-8; the same source gives the same bytes."""
+    """Return the dossier in UTF-8; the same source and language give the same bytes."""
     plan, first, facts = source.plan, source.sizes[0], _describe_silos(source)
     grades = [] if facts.size.is_comparison else TEXTS.section("grades", facts)
     return render_page(
@@ -71,7 +70,12 @@ def render_silo_dossier(source: SiloSource) -> bytes:
         ),
         size_notes=grades + size_facts.TEXTS.section("silo_margins", facts.size),
         warnings=[
-            TEXTS.find("warnings.warning", message=each.message, is_silo=True, commands=source.commands)
+            TEXTS.find(
+                "warnings.warning",
+                message=quote_program(each.message),
+                is_silo=True,
+                commands=source.commands,
+            )
             for each in find_silo_warnings(plan)
         ],
     )
@@ -93,11 +97,11 @@ def _describe_silos(source: SiloSource) -> DossierFacts:
         several_rows=plan.rows_per_person > 1,
         most_rows=Count(plan.rows),
         message_bytes=Count(plan.message_bytes),
-        scale=f"{float(plan.scale):,.6g}",
-        count_error=f"{max(errors):,.1f}",
+        scale=localise(f"{float(plan.scale):,.6g}"),
+        count_error=localise(f"{max(errors):,.1f}"),
     )
 
 
 def _grade_estimates(size: SiloSize) -> list[Sequence[Cell]]:
-    rows = [(each.margin.name, describe_estimate(each), each.margin.grade) for each in list_margins(size)]
-    return [("Question", "Typical estimate", "Grade"), *rows]
+    rows = [(each.margin.name, describe_estimate(each), each.grade) for each in list_margins(size)]
+    return [TEXTS.find("page.head-precision").cells, *rows]

@@ -16,7 +16,7 @@ from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.any_survey import read_survey_file
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.privacy_statement import read_audit_document
-from ldp_aggregator.statements.privacy import find_audit, update_belief
+from ldp_aggregator.statements.privacy import update_belief
 from ldp_aggregator.wording.values import ShareAtMost
 from ldp_design.sizing.assumed_people import LabelShares, make_rare_shares, parse_label_shares
 from ldp_design.sizing.survey_size import COMPARED_USERS, Size, compare_sizes, size_for_users
@@ -206,7 +206,6 @@ def read_audit_summary(path: Path, plan: Plan) -> SimpleNamespace:
     return SimpleNamespace(
         name=displayable_name(path),
         passed=checked.passed,
-        statement=find_audit(checked.passed, checked.trials),
         # the largest lower bound on epsilon of all questions and pairs of people
         bound=f"{checked.bound:.4f}",
         trials=checked.trials,

@@ -7,19 +7,20 @@ from decimal import Decimal
 from types import SimpleNamespace
 
 from encoders.canonical import decimal_text
-from encoders.explain.text import Counted
 from encoders.survey import NumericFeature, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
 from ldp_aggregator.wording.statement import Texts
 from ldp_aggregator.wording.values import (
     Count,
+    Counted,
     GivenShare,
     Number,
     RoundShare,
     Share,
     ShareAtMost,
     count_people,
+    localise,
 )
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.assumed_people import FEATURE_STRENGTHS, compute_rare_label_factor, make_rare_shares
@@ -173,9 +174,9 @@ def _describe(
     return SizeFacts(
         size_command=command,
         is_comparison=is_comparison,
-        epsilon=decimal_text(survey.epsilon),
+        epsilon=localise(decimal_text(survey.epsilon)),
         label=label.name,
-        label_shares=", ".join(f"{name} {share:.3g}" for name, share in shares),
+        label_shares=", ".join(f"{name} {localise(f'{share:.3g}')}" for name, share in shares),
         has_spreads=any(isinstance(each, NumericFeature) and each.spread for each in survey.features),
         features=Count(len(size.features)),
         has_tables=any(each.kind == "table" for each in size.margins),
@@ -251,7 +252,7 @@ def _describe_label_question(survey: Survey, users: int) -> SimpleNamespace:
         is_needed=_label_question_probability(replace(survey, users=None)) > 0,
         # the standard error of a class above which the question is asked
         max_error=Number(MAX_PRIOR_ERROR),
-        survey_users="none" if survey.users is None else Count(survey.users),
+        survey_users=TEXTS.write("cells.none") if survey.users is None else Count(survey.users),
         # whether the expected number of people, in the survey file, would change the share
         users_matter=abs(with_users - probability) > MIN_CHANGE,
         share_with_users=Share(with_users),

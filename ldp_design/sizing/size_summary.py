@@ -10,8 +10,16 @@ from typing import NamedTuple
 from encoders.canonical import decimal_text
 from encoders.explain.text import format_table, wrap_text
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, Number, NumberMargin, RoundShare, Share, ShareMargin
-from ldp_design.sizing.margins import Margin
+from ldp_aggregator.wording.values import (
+    Count,
+    Number,
+    NumberMargin,
+    RoundShare,
+    Share,
+    ShareMargin,
+    localise,
+)
+from ldp_design.sizing.margins import Grade, Margin
 from ldp_design.sizing.relay_size import RelaySize
 from ldp_design.sizing.series_size import SeriesMargins
 from ldp_design.sizing.silo_size import SiloSize
@@ -56,12 +64,20 @@ class MarginCells(NamedTuple):
     missing: Statement | None
     """The margin of the share of missing answers, if they may be missing."""
 
+    @property
+    def grade(self) -> str:
+        return write_grade(self.margin.grade)
+
     def columns(self, has_label: bool) -> list[Cell]:
         """Return grade and estimates; if there is a label, of all people and of those of one class."""
-        grade = self.margin.grade
+        grade = self.grade
         if not has_label:
             return [grade, self.estimate]
         return [self.all_people, grade, "" if self.all_people is self.estimate else self.estimate]
+
+
+def write_grade(grade: Grade) -> str:
+    return TEXTS.write(f"cells.{grade}")
 
 
 def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
@@ -157,23 +173,28 @@ def compare_margins(size: ExpectedMargins) -> list[Cell]:
 def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares several numbers of people."""
     rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
-    return [["people", *_comparison_head(sizes[0])], *rows]
+    return [_comparison_head(sizes[0], "people"), *rows]
 
 
 def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares sizes of a silo survey."""
     rows = [
-        [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
+        [
+            localise(decimal_text(each.survey.epsilon)),
+            *map(Count, (each.rows, each.silos)),
+            *compare_margins(each),
+        ]
         for each in sizes
     ]
-    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0])], *rows]
+    return [_comparison_head(sizes[0], "epsilon", "rows", "silos"), *rows]
 
 
-def _comparison_head(size: Size | SiloSize) -> list[Cell]:
+def _comparison_head(size: Size | SiloSize, *first: str) -> list[Cell]:
     by_label = ("label-margin", "widest-share", "widest-by-label")
     label = size.survey.label
     names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
-    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
+    shown = (TEXTS.find(f"cells.{name}", label=label.name) for name in names)
+    return [*(TEXTS.write(f"cells.{name}") for name in first), *shown]
 
 
 def build_relay_table(relay: RelaySize) -> list[list[Cell]]:

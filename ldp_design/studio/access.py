@@ -1,7 +1,9 @@
 """Who may use the studio: one browser, which opened the address with the one-time token.
 
 The token becomes a cookie that scripts cannot read. Every request needs the exact host and the cookie, and
-one that changes something the studio's own origin, so that other pages, programs and users get nothing.
+one that changes something the studio's own origin, so that other pages, programs and users get nothing. The
+address contains a secret folder, to which the cookie is bound: browsers send cookies of 127.0.0.1 to all
+ports, but this one not to another program's pages.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import secrets
 from flask import Flask, Response, redirect, request
 
 _SAME = ("same-origin", "none")
+_COOKIE = "studio"
 _REFUSED = (
     '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Studio</title>'
     "<p>This address opens the studio once, in one browser. To open it again, end ldp-survey studio with "
@@ -37,16 +40,13 @@ class Access:
     def __init__(self, port: int) -> None:
         self._host = f"127.0.0.1:{port}"
         self.origin = f"http://{self._host}"
-        self.frames = f"/frame-{secrets.token_urlsafe(16)}"
-        """Below this path are the files of frames, which have no cookie; they contain nothing of a survey."""
-        self._token: str | None = secrets.token_urlsafe(32)
-        self._cookie = secrets.token_urlsafe(32)
-        self._cookie_name = f"studio-{port}"
-
-    @property
-    def address(self) -> str:
+        self.folder = f"/{secrets.token_urlsafe(16)}/"
+        """Below it is everything that needs the cookie."""
+        self.frames = f"/{secrets.token_urlsafe(16)}/"
+        """Below it are the files of frames, which have no cookie; they contain nothing of a survey."""
+        self._token, self._cookie = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self.address = f"{self.origin}{self.folder}?token={self._token}"
         """The address that opens the studio once."""
-        return f"{self.origin}/?token={self._token}"
 
     def protect(self, app: Flask) -> None:
         """Check every request of an application before it is answered, and add headers to the response."""
@@ -54,37 +54,33 @@ class Access:
         app.after_request(_add_headers)
 
     def _check(self) -> Response | None:
-        site = request.headers.get("Sec-Fetch-Site", "none")
-        if request.host != self._host:
-            return _refuse()
-        if request.method == "GET" and request.path.startswith(f"{self.frames}/"):
-            return None
-        if request.path == "/" and "token" in request.args:
-            return self._take_token(request.args["token"])
-        cookie = request.cookies.get(self._cookie_name, "")
-        if not secrets.compare_digest(cookie.encode(), self._cookie.encode()):
-            return _refuse()
-        if request.path != "/" and site not in _SAME:
-            return _refuse()
-        if request.method != "GET" and request.headers.get("Origin") != self.origin:
-            return _refuse()
-        return None
+        path, is_read, token = request.path, request.method == "GET", request.args.get("token", "")
+        if request.host == self._host:
+            if path.startswith(self.frames) and is_read:
+                return None
+            if path == self.folder and self._token and _equal(token, self._token):
+                return self._exchange_token()
+            is_ours = path.startswith(self.folder) and _equal(request.cookies.get(_COOKIE, ""), self._cookie)
+            is_near = path == self.folder or request.headers.get("Sec-Fetch-Site", "none") in _SAME
+            is_same = is_read or request.headers.get("Origin") == self.origin
+            if is_ours and is_near and is_same and not token:
+                return None
+        return Response(_REFUSED, 403, mimetype="text/html")
 
-    def _take_token(self, token: str) -> Response:
-        if self._token is None or not secrets.compare_digest(token.encode(), self._token.encode()):
-            return _refuse()
-        self._token = None
-        response = redirect("/", 303)
+    def _exchange_token(self) -> Response:
+        self._token = ""
+        response = redirect(self.folder, 303)
         assert isinstance(response, Response)
-        response.set_cookie(self._cookie_name, self._cookie, httponly=True, samesite="Strict", path="/")
+        response.set_cookie(_COOKIE, self._cookie, httponly=True, samesite="Strict", path=self.folder)
         return response
 
 
-def _refuse() -> Response:
-    return Response(_REFUSED, 403, mimetype="text/html")
+def _equal(one: str, other: str) -> bool:
+    return secrets.compare_digest(one.encode(), other.encode())
 
 
 def _add_headers(response: Response) -> Response:
+    response.headers.remove("Cache-Control")
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     return response

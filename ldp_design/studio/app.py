@@ -1,4 +1,4 @@
-"""The studio's HTTP interface: its page, and what the page asks of the project."""
+"""The studio's HTTP interface: its files, and what its page asks for and does."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ import queue
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from encoders.errors import SurveyError
 from encoders.extras import EXPECTED_ERRORS, describe_error
 from ldp_aggregator.form_page.page import SCRIPT, read_script
 from ldp_design.studio.access import Access
-from ldp_design.studio.checked import describe_preview, describe_text
+from ldp_design.studio.checked import describe_preview
+from ldp_design.studio.edits import apply_operations
 from ldp_design.studio.imports import MAX_BYTES, import_file, read_example, write_new
-from ldp_design.studio.operations import apply_operations
-from ldp_design.studio.publish import PublishError, make_files, sign_survey, write_folder, zip_files
+from ldp_design.studio.publish import make_files, sign_survey, write_folder, zip_files
 from ldp_design.studio.session import Session
-from ldp_design.studio.sizes import compute_size, describe_size, find_suggestions, simulate_accuracy
+from ldp_design.studio.sizes import describe_sizes, simulate_accuracy
 
 _MEDIA_TYPES = {
     ".css": "text/css",
@@ -33,7 +30,8 @@ _MEDIA_TYPES = {
     ".js": "text/javascript",
     ".json": "application/json",
 }
-_FRAMES = ("preview.html", "people.html", "frame.css", "preview.js", "people.js")
+_JS = "text/javascript"
+_FRAMES = ("preview.html", "people.html", "frame.css", "preview.js", "people.js", SCRIPT)
 _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 _FRAME_POLICY = (
     "default-src 'none'; script-src {origin}; style-src {origin} {style}; img-src data:; "
@@ -45,15 +43,17 @@ _RESULTS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:;
 
 def create_app(session: Session, access: Access) -> Flask:
     """Return the application of one run of the studio."""
-    app = Flask(__name__, static_folder=None)
+    app, pages = Flask(__name__, static_folder=None), Blueprint("pages", __name__, static_folder="static")
     app.json.sort_keys = False  # type: ignore[attr-defined]  # questions and languages have an order
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES + 100_000
+    app.json.default = lambda time: time.isoformat().replace("+00:00", "Z")  # type: ignore[attr-defined]
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
+    session.frames = access.frames
     access.protect(app)
     app.register_error_handler(Exception, _describe_failure)
-    _add_files(app, session, access)
-    _add_answers(app, session, access)
-    _add_actions(app, session)
-    _add_publishing(app, session)
+    _add_files(pages, session)
+    _add_frames(app, pages, access)
+    _add_api(pages, session)
+    app.register_blueprint(pages, url_prefix=access.folder)
     return app
 
 
@@ -69,182 +69,137 @@ def _describe_failure(error: Exception) -> tuple[dict[str, str], int]:
     return {"message": "this did not work because of a fault in the studio; nothing was lost"}, 500
 
 
-def _describe_size(session: Session) -> dict[str, object]:
-    """Return the size of the survey; nothing while it has mistakes, which stand at their fields."""
-    try:
-        return {"version": session.version} | describe_size(compute_size(session.file.text))
-    except SurveyError:
-        return {}
-
-
 # -- files -----------------------------------------------------------------------------------------------
 
 
-def _add_files(app: Flask, session: Session, access: Access) -> None:
-    @app.get("/", defaults={"name": "index.html"})
-    @app.get("/static/<name>")
-    def static_file(name: str) -> Response:
-        return _send_file(name)
+def _add_files(pages: Blueprint, session: Session) -> None:
+    @pages.get("/")
+    def index() -> Response:
+        return pages.send_static_file("index.html")
 
-    @app.get(f"{access.frames}/<name>")
+    @pages.get("/events")
+    def events() -> Response:
+        return Response(session.events(), mimetype="text/event-stream")
+
+    @pages.get("/results")
+    def results() -> Response:
+        headers = {"Content-Security-Policy": _RESULTS_POLICY}
+        return Response(session.results, 200 if session.results else 404, headers, "text/html")
+
+
+def _add_frames(app: Flask, pages: Blueprint, access: Access) -> None:
+    @app.get(f"{access.frames}<name>")
     def frame_file(name: str) -> Response:
-        if name not in (*_FRAMES, SCRIPT):
+        if name not in _FRAMES:
             raise NotFound
-        response = _send_file(name)
+        is_script = name == SCRIPT
+        response = Response(read_script(), 200, None, _JS) if is_script else pages.send_static_file(name)
         connect = "http://127.0.0.1:*" if name == "people.html" else "'none'"
         policy = _FRAME_POLICY.format(origin=access.origin, style=_EMPTY_STYLE, connect=connect)
         response.headers["Content-Security-Policy"] = policy
         response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"  # a frame has no origin
         return response
 
-    @app.get("/events")
-    def events() -> Response:
-        return Response(session.events(), mimetype="text/event-stream")
 
-    @app.get("/results")
-    def results() -> Response:
-        headers = {"Content-Security-Policy": _RESULTS_POLICY}
-        return Response(session.results, 200 if session.results else 404, headers, "text/html")
+# -- the page's questions and actions ----------------------------------------------------------------------
 
 
-def _send_file(name: str) -> Response:
-    if name not in _static_files():
-        raise NotFound
-    return Response(_static_files()[name], mimetype=_MEDIA_TYPES[PurePosixPath(name).suffix])
-
-
-@cache
-def _static_files() -> dict[str, bytes]:
-    folder = files("ldp_design.studio") / "static"
-    found = {each.name: each.read_bytes() for each in folder.iterdir() if "." in each.name}
-    return found | {SCRIPT: read_script()}
-
-
-# -- what the page asks ----------------------------------------------------------------------------------
-
-
-def _add_answers(app: Flask, session: Session, access: Access) -> None:
-    file = session.file
-    answers: dict[str, Callable[[], object]] = {
-        "state": lambda: session.describe() | {"frames": access.frames},
-        "text": lambda: {"text": file.text},
-        "size": lambda: _describe_size(session),
-        "preview": lambda: describe_preview(file.text),
-        "people": lambda: session.pilot.make_people(request.args.get("count", 100, int)),
-        "count": lambda: {"reports": session.count_reports()},
-    }
-    streams = {"suggestions": lambda: _suggest(session), "accuracy": lambda: _simulate(file.text)}
-
-    @app.get("/api/<name>")
+def _add_api(pages: Blueprint, session: Session) -> None:
+    @pages.get("/api/<name>")
     def answer(name: str) -> Any:
-        if name in streams:
-            lines = _write_lines(session, streams[name]())
-            return Response(lines, mimetype="application/x-ndjson")
-        if name not in answers:
-            raise NotFound
-        return answers[name]()
+        return _find(_ANSWERS, name)(session)
 
+    @pages.get("/api/stream/<name>")
+    def stream(name: str) -> Response:
+        return _stream(session, _find(_STREAMS, name))
 
-def _write_lines(session: Session, items: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """Yield a line of JSON for each item, and one with a message for an error."""
-    with session.running():
-        try:
-            for each in items:
-                yield json.dumps(each) + "\n"
-        except Exception as error:  # the server would print all of it
-            yield json.dumps(_describe_failure(error)[0]) + "\n"
-
-
-def _suggest(session: Session) -> Iterator[dict[str, Any]]:
-    version = session.version
-    return find_suggestions(session.file.text, lambda: session.version == version)
-
-
-def _simulate(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the number of simulated surveys so far, and at the end the accuracies."""
-    news: queue.SimpleQueue[int | list[list[str]] | Exception] = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            news.put(simulate_accuracy(text, news.put))
-        except Exception as error:  # raised again for the page
-            news.put(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    done = 0
-    while True:
-        found = news.get()
-        if isinstance(found, Exception):
-            raise found
-        if not isinstance(found, int):
-            yield {"table": found}
-            return
-        done += found
-        yield {"done": done}
-
-
-# -- what the page does ----------------------------------------------------------------------------------
-
-
-def _add_actions(app: Flask, session: Session) -> None:
-    file = session.file
-
-    def import_(body: Any) -> None:
-        languages, label = request.args.getlist("language"), request.args.get("label")
-        text, notes = import_file(request.args["name"], body, label, languages)
-        file.change(text)
-        session.notes = notes
-
-    def start_new(body: Any) -> None:
-        file.change(read_example() if body.get("example") else write_new(body["title"], body["languages"]))
-
-    def show_results(_: Any) -> None:
-        session.results = session.pilot.render_results()
-
-    slow: dict[str, Callable[[Any], object]] = {
-        "trial": lambda _: session.start_pilot(),
-        "results": show_results,
-        "end": lambda _: session.end_pilot(),
-    }
-    fast: dict[str, Callable[[Any], object]] = {
-        "edit": lambda body: file.change(apply_operations(file.text, body["operations"])),
-        "text": lambda body: file.change(body["text"].replace("\r\n", "\n")),
-        "undo": lambda _: file.undo(),
-        "redo": lambda _: file.redo(),
-        "save": lambda _: file.save(),
-        "resolve": lambda body: file.resolve(keep_mine=body["mine"]),
-        "new": start_new,
-        "import": import_,
-        "sign": lambda _: sign_survey(_require_saved(session)),
-    }
-
-    @app.post("/api/<name>")
-    def act(name: str) -> dict[str, Any]:
+    @pages.post("/api/<name>")
+    def act(name: str) -> Any:
         body = request.get_json() if request.is_json else request.get_data()
-        if name in slow:  # without the lock
+        if name in _JOBS:  # without the lock
             with session.running():
-                slow[name](body)
-            return session.change()
-        if name not in fast:
-            raise NotFound
-        return session.change(lambda: fast[name](body))
+                done = _JOBS[name](session, body)
+            return done or session.change()
+        return session.change(lambda: _find(_CHANGES, name)(session, body))
 
 
-def _require_saved(session: Session) -> Any:
-    if not session.file.is_saved:
-        raise PublishError("save the survey first, so that what you publish is what the file says")
-    return session.file.path
+def _find(functions: Mapping[str, Any], name: str) -> Any:
+    if name not in functions:
+        raise NotFound
+    return functions[name]
 
 
-def _add_publishing(app: Flask, session: Session) -> None:
-    @app.post("/api/publish/<form>")
-    def publish(form: str) -> Any:
-        path, facts = _require_saved(session), describe_text(session.file.text)["facts"]
-        if not facts:
-            raise PublishError("correct the mistakes in the survey first")
-        collector, english = request.args.get("collector", "").strip(), "allowEnglish" in request.args
-        with session.running():
-            made = make_files(path, facts, collector, allows_english=english)
-            if form == "zip":
-                return Response(zip_files(made), mimetype="application/zip")
-            return {"folder": str(write_folder(path, made))}
+def _stream(session: Session, run: Callable[[Session, Callable[[object], None]], None]) -> Response:
+    """Return a line of JSON for each item that a function gives, and one with a message for an error."""
+    news: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            with session.running():
+                run(session, news.put)
+        except Exception as error:  # the thread would print all of it
+            news.put(_describe_failure(error)[0])
+        news.put(None)
+
+    threading.Thread(target=work, daemon=True).start()
+    lines = (json.dumps(each) + "\n" for each in iter(news.get, None))
+    return Response(lines, mimetype="application/x-ndjson")
+
+
+def _import(session: Session, body: bytes) -> None:
+    text, session.notes = import_file(request.args["name"], body, request.args.getlist("language"))
+    session.file.change(text)
+
+
+def _begin(session: Session, body: Any) -> None:
+    is_example = body.get("example")
+    session.file.change(read_example() if is_example else write_new(body["title"], body["languages"]))
+
+
+def _publish(session: Session, body: Any) -> Any:
+    path, facts = session.published()
+    made = make_files(path, facts, body["collector"].strip(), allows_english=body["allowEnglish"])
+    if body["form"] == "zip":
+        return Response(zip_files(made), mimetype="application/zip")
+    return {"folder": str(write_folder(path, made))}
+
+
+def _describe_sizes(session: Session, give: Callable[[object], None]) -> None:
+    version = session.version
+    for each in describe_sizes(session.file.text):
+        if session.version != version:
+            return
+        give(each | {"version": version})
+
+
+_ANSWERS: Mapping[str, Callable[[Session], Any]] = {
+    "state": Session.describe,
+    "text": lambda session: {"text": session.file.text},
+    "preview": lambda session: describe_preview(session.file.text),
+    "people": lambda session: session.pilot.make_people(request.args.get("count", 100, int)),
+    "count": lambda session: {"reports": session.count_reports()},
+}
+_STREAMS: Mapping[str, Callable[[Session, Callable[[object], None]], None]] = {
+    "sizes": _describe_sizes,
+    "accuracy": lambda session, give: simulate_accuracy(session.file.text, give),
+}
+_CHANGES: Mapping[str, Callable[[Session, Any], object]] = {
+    "edit": lambda session, body: session.file.change(
+        apply_operations(session.file.text, body["operations"])
+    ),
+    "text": lambda session, body: session.file.change(body["text"].replace("\r\n", "\n")),
+    "undo": lambda session, _: session.file.undo(),
+    "redo": lambda session, _: session.file.redo(),
+    "save": lambda session, _: session.file.save(),
+    "resolve": lambda session, body: session.file.resolve(keep_mine=body["mine"]),
+    "new": _begin,
+    "import": _import,
+    "sign": lambda session, _: sign_survey(session.published()[0]),
+}
+_JOBS: Mapping[str, Callable[[Session, Any], object]] = {
+    "trial": lambda session, _: session.start_pilot(),
+    "results": lambda session, _: session.render_results(),
+    "end": lambda session, _: session.end_pilot(),
+    "publish": _publish,
+}
+"""They take seconds; each returns an answer, or nothing for the new state."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
 from ldp_design.authoring.overview import find_warnings
 from ldp_design.authoring.relay_overview import describe_relay
 from ldp_design.authoring.survey_texts import find_missing_texts
-from ldp_design.studio.edits import parse_tables
+from ldp_design.authoring.toml_patch import parse_tables
 
 
 def compile_survey(text: str) -> tuple[Survey, Plan]:
@@ -29,35 +30,35 @@ def compile_survey(text: str) -> tuple[Survey, Plan]:
 
 def describe_text(text: str) -> dict[str, Any]:
     """Return the tables of a survey, its problems, and facts about its plan, None if there are mistakes."""
-    try:
-        tables: dict[str, Any] | None = parse_tables(text)
-    except ValueError:
-        tables = None
+    tables = facts = None
+    with suppress(ValueError):
+        tables = parse_tables(text)
     try:
         _, plan = compile_survey(text)
     except SurveyError as error:
-        problems = [
-            _problem("error", each.field, each.line, each.why or str(each)) for each in error.problems
-        ]
-        return {"tables": tables, "problems": problems, "facts": None}
-    problems = [
-        _problem("warning", ".".join(each.path), find_line(text, each.path), each.message)
-        for each in find_warnings(plan)
-    ]
+        found = [("error", each.field, each.line, each.why or str(each)) for each in error.problems]
+    else:
+        warnings = find_warnings(plan)
+        found = [("warning", ".".join(one.path), find_line(text, one.path), one.message) for one in warnings]
+        facts = _describe_facts(plan)
+    keys = ("severity", "field", "line", "message")
+    return {
+        "tables": tables,
+        "problems": [dict(zip(keys, each, strict=True)) for each in found],
+        "facts": facts,
+    }
+
+
+def _describe_facts(plan: Plan) -> dict[str, Any]:
     languages = plan.texts.languages if plan.texts else {}
     untranslated = find_untranslated(languages, {})
-    facts = {
+    return {
         "id": plan.id,
         "digest": plan.digest,
         "missing": {name: list(find_missing_texts(plan, table)) for name, table in languages.items()},
         "untranslated": [name for name, words in untranslated.items() if len(words) == len(ENGLISH)],
         "relay": describe_relay(plan, plan.relay) if plan.relay else None,
     }
-    return {"tables": tables, "problems": problems, "facts": facts}
-
-
-def _problem(severity: str, field: str, line: int | None, message: str) -> dict[str, Any]:
-    return {"severity": severity, "field": field, "line": line, "message": message}
 
 
 # -- frames ---------------------------------------------------------------------------------------------

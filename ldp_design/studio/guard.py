@@ -1,7 +1,7 @@
-"""Runs a command that ends with the studio: `python guard.py FOLDER COMMAND...`, its stdin a pipe.
+"""Runs a service that ends with the studio: `python guard.py FOLDER COMMAND...`, its stdin a pipe.
 
-The pipe closes when the studio ends the command, and when it dies in any way. The guard then ends the command
-with all its processes, and deletes FOLDER if it is not empty text. It needs the standard library only.
+The pipe closes when the studio ends the service, and when it dies in any way. The guard then ends the service
+with all its processes, and deletes FOLDER. It needs the standard library only.
 """
 
 from __future__ import annotations
@@ -18,21 +18,19 @@ _PATIENCE_SECONDS = 5
 
 
 def main(folder: str, *command: str) -> int:
-    """Run the command until it ends, or until nobody holds the pipe; return its exit code."""
+    """Run the service until it ends, or until nobody holds the pipe; return its exit code."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, lambda *_: None)  # Ctrl-C in the studio's terminal: the pipe decides
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
-    threading.Thread(target=_wait_for_the_end, args=[process], daemon=True).start()
+    threading.Thread(target=_end_with_the_pipe, args=[process], daemon=True).start()
     code = process.wait()
     _kill(process, signal.SIGKILL)  # what it has started
-    if folder:
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     return code
 
 
-def _wait_for_the_end(process: subprocess.Popen[bytes]) -> None:
-    while os.read(0, 4096):
-        pass
+def _end_with_the_pipe(process: subprocess.Popen[bytes]) -> None:
+    os.read(0, 1)  # nobody writes
     _kill(process, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_PATIENCE_SECONDS)

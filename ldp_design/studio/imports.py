@@ -13,7 +13,7 @@ from ldp_design.authoring.sample_row import read_sample
 from ldp_design.authoring.toml_edit import quote
 
 MAX_BYTES = 10_000_000
-_CONVERT = LateImport("ldp_design.authoring.xlsform.survey_file:convert_xlsform", "xlsform", "an XLSForm")
+_CONVERT = LateImport("ldp_design.authoring.xlsform.survey_file:convert_xlsform", "author", "an XLSForm")
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 _FORMS = (".xlsx", ".xlsm", ".xls")
 _EMPTY = """\
@@ -33,16 +33,14 @@ _LEFT_OUT = "# Left out:"
 
 
 class ImportRefused(LdpError):
-    """A file that is neither an XLSForm nor a CSV file, or is too long."""
+    """A file that is neither an XLSForm nor a CSV file, or cannot be read."""
 
 
 def write_new(title: str, languages: Sequence[str]) -> str:
     """Return a survey with one question and tables for texts."""
     text = _EMPTY.format(id=quote(make_survey_id(title)), title=quote(title))
-    first = f"title = {quote(title)}\n"
-    return text + "".join(
-        f"\n[texts.{each}]\n{'' if place else first}" for place, each in enumerate(languages)
-    )
+    tables = "".join(f"\n[texts.{each}]\n" for each in languages)
+    return text + tables.replace("]\n", f"]\ntitle = {quote(title)}\n", 1)
 
 
 def read_example() -> str:
@@ -50,25 +48,18 @@ def read_example() -> str:
     return _EXAMPLE.read_text("utf-8")
 
 
-def import_file(
-    name: str, content: bytes, label: str | None, languages: Sequence[str]
-) -> tuple[str, list[str]]:
-    """Return a survey drafted from a file, and what was left out and why.
-
-    Raises DraftError, TableError or ImportRefused if no survey can be made of it.
-    """
+def import_file(name: str, content: bytes, languages: Sequence[str]) -> tuple[str, list[str]]:
+    """Return a survey drafted from a file, and what was left out; raises LdpError if it is no such file."""
     suffix = Path(name).suffix.lower()
-    if len(content) > MAX_BYTES:
-        raise ImportRefused(f"{name}: has more than 10 MB: export it without pictures, or with fewer rows")
     if suffix not in (*_FORMS, ".csv"):
         raise ImportRefused(f"{name}: is not an XLSForm (.xlsx, .xlsm, .xls) nor a table (.csv)")
     with tempfile.TemporaryDirectory(prefix="ldp-survey-import-") as folder:
         path = Path(folder) / f"{make_survey_id(Path(name).stem)}{suffix}"
         path.write_bytes(content)
         if suffix in _FORMS:
-            text, notes = _CONVERT.load()(path, label, languages)
+            text, notes = _CONVERT.load()(path, None, languages)
             return text, [*notes]
         columns, choices, notes = read_sample(path)
-        text = draft_survey(columns, label, path.stem, choices=choices, notes=notes)
+        text = draft_survey(columns, None, path.stem, choices=choices, notes=notes)
     left_out = text.partition(_LEFT_OUT)[2].splitlines()
     return text, [*notes, *(line.lstrip("# ") for line in left_out if line.startswith("#"))]

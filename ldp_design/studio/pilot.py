@@ -10,54 +10,48 @@ import re
 import secrets
 import subprocess
 import tempfile
-import threading
 from pathlib import Path
-from typing import IO, Any
-from urllib.request import Request, build_opener
+from typing import Any
+from urllib.request import ProxyHandler, Request, build_opener
 
 from encoders.randomness import SystemEntropy
 from ldp_design.authoring.sample_row import make_sample_row
 from ldp_design.studio.checked import compile_survey, describe_plan
-from ldp_design.studio.operations import apply_operations
-from ldp_design.studio.processes import CommandError, read_error, run_command, start_command
+from ldp_design.studio.commands import CommandError, read_error, run_command, start_service
+from ldp_design.studio.edits import apply_operations
 
 MAX_PEOPLE = 1_000
-_OPENER = build_opener()
 _LOCAL: tuple[dict[str, Any], ...] = (
     {"op": "relay", "value": ""},
     {"op": "delete", "path": ["waves"]},
     {"op": "delete", "path": ["survey", "enrolment"]},
 )
+_OPENER = build_opener(ProxyHandler({}))
 _OPTIONS = ("--store", "sqlite:///ldp.db", "--bind", "127.0.0.1:0", "--workers", 1, "--page")
 
 
 class Pilot:
-    """A running collector.
-
-    Raises SurveyError if the survey cannot be compiled, and CommandError if the collector does not start.
-    """
+    """A running collector; raises SurveyError for a survey with mistakes, or CommandError."""
 
     def __init__(self, text: str) -> None:
         text = apply_operations(text, _LOCAL)
         _, self._plan = compile_survey(text)
-        self._folder = Path(tempfile.mkdtemp(prefix="ldp-survey-trial-"))
+        self._folder, self._token = (
+            Path(tempfile.mkdtemp(prefix="ldp-survey-trial-")),
+            secrets.token_urlsafe(),
+        )
         (self._folder / "survey.toml").write_text(text, "utf-8")
-        self._token = secrets.token_urlsafe()
         command = ("ldp-collector", "serve", "survey.toml", *_OPTIONS)
-        self._process = start_command(*command, folder=self._folder, removes=True, token=self._token)
-        assert self._process.stdout
-        assert self._process.stderr
-        self._readers: list[threading.Thread] = []
-        found = re.search(r"http://[0-9.]+:[0-9]+", self._process.stdout.readline())
-        if not found:
-            why = read_error(self._process.stderr.read())
-            self.end()
-            raise CommandError(why or "the collector did not start")
-        streams = (self._process.stdout, self._process.stderr)
-        self._readers = [threading.Thread(target=_read_all, args=[each], daemon=True) for each in streams]
-        for each in self._readers:
-            each.start()
-        self._url = f"{found[0]}/v1/surveys/{self._plan.id}"
+        with (self._folder / "errors.txt").open("w+", encoding="utf-8") as errors:
+            self._process = start_service(*command, folder=self._folder, token=self._token, errors=errors)
+            assert self._process.stdout
+            found = re.search(r"http://[0-9.]+:[0-9]+", self._process.stdout.readline())
+            if not found:
+                self.end()
+                errors.seek(0)
+                raise CommandError(read_error(errors.read()) or "the collector did not start")
+        self.url = f"{found[0]}/v1/surveys/{self._plan.id}"
+        """The address of the survey."""
         self.page = f"{found[0]}/s/{self._plan.id}"
         """The address of the page on which people answer."""
 
@@ -67,34 +61,26 @@ class Pilot:
         for _ in range(min(max(count, 1), MAX_PEOPLE)):
             row = make_sample_row(self._plan, SystemEntropy())
             people.append({"row": row, "label": row.pop(label.name) if label.exists else None})
-        return describe_plan(self._plan, self._url) | {"people": people}
+        return describe_plan(self._plan, self.url) | {"people": people}
 
     def count(self) -> int:
         """Return how many reports the collector has counted; raises OSError if it does not answer."""
-        request = Request(f"{self._url}/progress", headers={"Authorization": f"Bearer {self._token}"})  # noqa: S310
+        request = Request(f"{self.url}/progress", headers={"Authorization": f"Bearer {self._token}"})  # noqa: S310
         with _OPENER.open(request, timeout=5) as response:
             return int(json.load(response)["reports"])
 
     def render_results(self) -> bytes:
         """Train on the reports, and return the results page; raises CommandError."""
-        run_command("ldp-train", self._url, "-o", "model.json", folder=self._folder, token=self._token)
+        run_command("ldp-train", self.url, "-o", "model.json", folder=self._folder, token=self._token)
         run_command("ldp-results", "model.json", "-o", "results.html", folder=self._folder)
         return (self._folder / "results.html").read_bytes()
 
     def end(self) -> None:
         """End the collector, and delete the folder."""
-        assert self._process.stdin
-        self._process.stdin.close()
-        try:
-            self._process.wait(15)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        for each in self._readers:
-            each.join(5)
-
-
-def _read_all(stream: IO[str]) -> None:
-    """Read what a process prints, so that its pipe never fills."""
-    with stream:
-        stream.read()
+        with self._process as process:
+            assert process.stdin
+            process.stdin.close()
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()

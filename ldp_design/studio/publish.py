@@ -8,13 +8,11 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from encoders.errors import LdpError
 from encoders.survey.plan_files import signature_path
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_design.authoring.signing import public_key_of, sign_file, write_key
-from ldp_design.studio.processes import run_command
+from ldp_design.studio.commands import CommandError, run_command
 
-_KEY = "author.key"
 _README = """\
 Files of the survey {id}, digest {digest}
 
@@ -25,17 +23,10 @@ dossier.html    for a review board
 """
 
 
-class PublishError(LdpError):
-    """A survey that cannot be published yet."""
-
-
 def make_files(
     survey: Path, facts: Mapping[str, str], collector: str, *, allows_english: bool
 ) -> dict[str, bytes]:
-    """Return the files to publish, by their names; raises CommandError with the message of a command.
-
-    `collector` is the collector's address, empty for a survey with a relay. `facts` are id and digest.
-    """
+    """Return the files to publish, by their names; `facts` are id and digest. Raises CommandError."""
     options = ["--collector", collector] if collector else []
     options += ["--allow-english"] * allows_english
     with tempfile.TemporaryDirectory(prefix="ldp-survey-publish-") as name:
@@ -48,7 +39,7 @@ def make_files(
         run_command("ldp-survey", "compile", survey.name, "-o", "plan.json", folder=folder)
         run_command("ldp-survey", "dossier", survey.name, "-o", "dossier.html", folder=folder)
         (folder / "README.txt").write_text(_README.format(**facts, survey=survey.name), "utf-8")
-        return {_name(path, folder): path.read_bytes() for path in _list_files(folder)}
+        return {name: (folder / name).read_bytes() for name in _list_names(folder)}
 
 
 def zip_files(files: Mapping[str, bytes]) -> bytes:
@@ -63,31 +54,30 @@ def zip_files(files: Mapping[str, bytes]) -> bytes:
 def write_folder(survey: Path, files: Mapping[str, bytes]) -> Path:
     """Write the files to the folder beside the survey, and return it; refuse one with other files."""
     folder = survey.with_name(f"{survey.stem}-publish")
-    if others := {_name(each, folder) for each in _list_files(folder)} - files.keys():
-        raise PublishError(f"{folder} contains other files, such as {min(others)}: move it away")
+    if others := set(_list_names(folder)) - files.keys():
+        raise CommandError(f"{folder} contains other files, such as {min(others)}: move it away")
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / name, content, public=True)
     return folder
 
 
-def _list_files(folder: Path) -> list[Path]:
-    return [each for each in sorted(folder.rglob("*")) if each.is_file()]
-
-
-def _name(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix()
+def _list_names(folder: Path) -> list[str]:
+    return [each.relative_to(folder).as_posix() for each in sorted(folder.rglob("*")) if each.is_file()]
 
 
 def sign_survey(survey: Path) -> None:
     """Sign the survey with the author's key beside it, which is made if there is none."""
-    key = survey.with_name(_KEY)
-    if not key.exists():
+    if not (key := _key_path(survey)).exists():
         write_key(key)
     sign_file(survey, key)
 
 
 def describe_keys(survey: Path) -> dict[str, str]:
     """Return where the author's key and the signature are; empty if they do not exist."""
-    paths = {"key": survey.with_name(_KEY), "signature": signature_path(survey)}
+    paths = {"key": _key_path(survey), "signature": signature_path(survey)}
     return {name: str(path) if path.exists() else "" for name, path in paths.items()}
+
+
+def _key_path(survey: Path) -> Path:
+    return survey.with_name("author.key")

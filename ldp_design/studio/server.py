@@ -38,10 +38,7 @@ class _SilentHandler(WSGIRequestHandler):
 
 
 def serve_studio(path: Path, port: int, announce: Callable[[str], object], *, opens_browser: bool) -> None:
-    """Serve the studio of a survey file; `announce` gets the address that opens it once.
-
-    Raises WorkFileError if the file cannot be read or is open in another studio, and PortError.
-    """
+    """Serve the studio of a survey file; raises WorkFileError or PortError. `announce` gets the address."""
     listener = _listen(port)
     file, access = WorkFile(path, state_folder()), Access(listener.getsockname()[1])
     session = Session(file)
@@ -50,10 +47,9 @@ def serve_studio(path: Path, port: int, announce: Callable[[str], object], *, op
     for each in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.default_int_handler)
     threading.Thread(target=_watch, args=[session, server], daemon=True).start()
-    address = access.address
-    announce(address)
+    announce(access.address)
     if opens_browser:
-        threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+        threading.Thread(target=webbrowser.open, args=[access.address], daemon=True).start()
     try:
         with suppress(KeyboardInterrupt):
             server.serve_forever()

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError
@@ -17,17 +18,17 @@ from ldp_design.studio.workfile import WorkFile
 _LOOK_SECONDS, _PING_SECONDS = 1.0, 5.0
 
 
-class TrialEnded(LdpError):
-    """A trial that is needed, and has ended."""
+class SessionError(LdpError):
+    """Something that is needed first: a trial, or a saved survey without mistakes."""
 
 
 class Session:
     """What the requests share; `lock` guards it. `version` grows with each change."""
 
     def __init__(self, file: WorkFile) -> None:
-        self.file, self.lock = file, threading.RLock()
-        self.version, self.notes, self.results = 0, [""][:0], b""
-        self.ended = threading.Event()
+        self.file, self.lock, self.ended = file, threading.RLock(), threading.Event()
+        self.version, self.results, self.frames = 0, b"", ""
+        self.notes: list[str] = []
         self._pilot: Pilot | None = None
         self._running, self._last_seen = 0, 0.0
 
@@ -62,18 +63,28 @@ class Session:
                 "version": self.version,
                 "name": file.path.name,
                 "path": str(file.path),
-                "exists": file.exists,
+                "exists": file.saved is not None,
                 "saved": file.is_saved,
-                "undo": bool(file.undo_texts),
-                "redo": bool(file.redo_texts),
+                "undo": file.can_move[0],
+                "redo": file.can_move[1],
                 "conflict": file.conflict is not None,
                 "kept": file.kept,
                 "notice": file.notice,
                 "draftProblem": file.problem,
                 "notes": self.notes,
+                "frames": self.frames,
                 "keys": describe_keys(file.path),
                 "trial": pilot and {"page": pilot.page, "results": hash(self.results) * bool(self.results)},
             }
+
+    def published(self) -> tuple[Path, dict[str, Any]]:
+        """Return the file and facts about its plan; raises SessionError if it cannot be published yet."""
+        if not self.file.is_saved:
+            raise SessionError("save the survey first, so that what you publish is what the file says")
+        facts = describe_text(self.file.text)["facts"]
+        if not facts:
+            raise SessionError("correct the mistakes in the survey first")
+        return self.file.path, facts
 
     def events(self) -> Iterator[str]:
         """Yield a line for each change of the file, and to find out whether the page is still there."""
@@ -87,27 +98,27 @@ class Session:
                     yield f"data: {seen}\n\n"
                 self.ended.wait(_LOOK_SECONDS)
 
-    # -- the trial ----------------------------------------------------------------------------------------
-
     @property
     def pilot(self) -> Pilot:
-        """The running trial; raises TrialEnded if there is none."""
+        """The running trial; raises SessionError if there is none."""
         if self._pilot is None:
-            raise TrialEnded("the trial has ended: start it again")
+            raise SessionError("the trial has ended: start it again")
         return self._pilot
 
     def count_reports(self) -> int:
         """Return how many reports the trial has counted; 0 without a trial."""
-        with suppress(OSError):  # it is ending
-            return self._pilot.count() if self._pilot else 0
+        with suppress(OSError, SessionError):  # it is ending
+            return self.pilot.count()
         return 0
+
+    def render_results(self) -> None:
+        """Compute the results of the trial; raises SessionError or CommandError."""
+        self.results = self.pilot.render_results()
 
     def start_pilot(self) -> None:
         """Start a trial in place of the former one; raises SurveyError or CommandError."""
         self.end_pilot()
-        pilot = Pilot(self.file.text)
-        with self.lock:
-            self._pilot = pilot
+        self._pilot = Pilot(self.file.text)
 
     def end_pilot(self) -> None:
         """End the trial, if there is one."""

@@ -6,14 +6,15 @@ Margins are those of `ldp-survey size`, in closed form; nothing is simulated exc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.wording.statement import Statement
+from ldp_design.authoring.toml_patch import Tables, parse_tables
 from ldp_design.sizing.assumed_people import assume_population
 from ldp_design.sizing.margins import (
     GOOD_RATIO,
@@ -23,22 +24,15 @@ from ldp_design.sizing.margins import (
     features_of,
 )
 from ldp_design.sizing.sample_size import SizeError, find_min_users, round_up
-from ldp_design.sizing.size_summary import build_accuracy_table, list_margins
+from ldp_design.sizing.size_summary import build_accuracy_table
 from ldp_design.sizing.survey_size import Size, compare_sizes, size_for_users
-from ldp_design.studio.edits import parse_tables
-from ldp_design.studio.operations import DEFAULT_USERS, apply_operations, batch_of
+from ldp_design.studio.edits import DEFAULT_USERS, apply_operations, batch_of
 
-_MAX_EPSILON = 2.0
 _MOST_BINS = 3
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A change of the survey: operations of the page, and words that the page has by this name."""
-
-    name: str
-    values: dict[str, Any]
-    operations: list[dict[str, Any]]
+_MIN_GAIN = 0.97
+_FIT = {"op": "fit"}
+Suggestion = tuple[str, dict[str, Any], list[dict[str, Any]]]
+"""The name of a sentence of the page, what fills its holes, and operations."""
 
 
 def compute_size(text: str) -> Size:
@@ -52,103 +46,93 @@ def _read(text: str) -> Survey:
     return survey.of_one_wave()
 
 
-def describe_size(size: Size) -> dict[str, Any]:
-    """Return what the page shows of a size."""
-    has_label = size.label_margin is not None
-    return {
-        "digest": size.plan.digest,
+def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the size of a survey, then suggestions with their effects; nothing if the survey has mistakes."""
+    try:
+        size = compute_size(text)
+    except SurveyError:  # the page shows them at their fields
+        return
+    before = _summarise(size)
+    yield {
         "users": size.users,
         "epsilon": float(size.survey.relay.epsilon if size.survey.relay else size.survey.epsilon),
-        "rows": [_describe_row(each, has_label) for each in list_margins(size)],
-        "noise": list(size.noise),
-        "widest": _finite(_widest(size)),
-    }
+        "rows": [_describe_margin(each) for each in size.margins],
+    } | before
+    for name, values, operations in _list_suggestions(size, text):
+        try:
+            after = _summarise(compute_size(apply_operations(text, operations)))
+        except (LdpError, ValueError):
+            continue
+        is_narrower = (after["widest"] or 2) < (before["widest"] or 2) * _MIN_GAIN
+        if is_narrower or len(after["noise"]) < len(before["noise"]):
+            yield {"name": name, "values": values, "operations": operations, "before": before, "after": after}
 
 
-def _describe_row(cells: Any, has_label: bool) -> dict[str, Any]:
-    margin: Margin = cells.margin
+def _describe_margin(margin: Margin) -> dict[str, Any]:
     return {
         "name": margin.name,
-        "kind": margin.kind,
         "grade": str(margin.grade),
-        "asked": _say(cells.asked),
-        "estimate": _say(cells.estimate),
-        "all": _say(cells.all_people) if has_label and cells.all_people is not cells.estimate else "",
-        "centre": margin.typical if margin.values else 0.5,
-        "margin": _finite(margin.margin / margin.unit),
-        "useful": _finite(margin.useful_margin / margin.unit),
+        "share": margin.typical if margin.values else None,
+        "margin": _finite(margin.margin),
+        "useful": _finite(margin.useful_margin),
+        "typical": _finite(margin.typical),
+        "unit": margin.unit,
     }
 
 
-def _say(cell: Statement) -> str:
-    return cell.fill(str, lambda words: words.replace("`", ""))
+def _summarise(size: Size) -> dict[str, Any]:
+    widest = max((each.share for each in size.margins), default=0.0)
+    return {"widest": _finite(widest), "noise": list(size.noise)}
 
 
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _widest(size: Size) -> float:
-    return max((each.share for each in size.margins), default=0.0)
-
-
 # -- suggestions ---------------------------------------------------------------------------------------
 
 
-def find_suggestions(text: str, is_wanted: Callable[[], bool]) -> Iterator[dict[str, Any]]:
-    """Yield suggestions with their effects; ends early if `is_wanted` returns False."""
-    size = compute_size(text)
-    for each in _list_suggestions(size, parse_tables(text).get("tables", ())):
-        if not is_wanted():
-            return
-        operations = each.operations + [{"op": "fit"}] * bool(size.survey.relay)
-        try:
-            changed = compute_size(apply_operations(text, operations))
-        except (LdpError, ValueError):
-            continue
-        before, after = _widest(size), _widest(changed)
-        if after < before * 0.97 or len(changed.noise) < len(size.noise):
-            yield {
-                "name": each.name,
-                "values": each.values,
-                "operations": operations,
-                "before": {"widest": _finite(before), "noise": len(size.noise)},
-                "after": {"widest": _finite(after), "noise": len(changed.noise)},
-            }
-
-
-def _list_suggestions(size: Size, tables: Iterable[str]) -> Iterator[Suggestion]:
+def _list_suggestions(size: Size, text: str) -> Iterator[Suggestion]:
     survey, features = size.survey, size.features
     if not features:
         return
     worst = max(features, key=lambda each: each.excess)
     if survey.relay is None and survey.enrolment == "open":
-        yield Suggestion("relay", {}, [{"op": "relay", "value": "one"}, {"op": "fit"}])
+        yield "relay", {}, [{"op": "relay", "value": "one"}, _FIT]
     elif survey.relay and not survey.asks_all:
-        yield Suggestion("all", {}, [{"op": "relay", "value": "all"}])
-    yield from _ask_less(survey, worst, len(features), tables)
-    for feature in survey.features:
-        bins = len(getattr(feature, "edges", ())) - 1
-        if bins > _MOST_BINS and any(feature.name in each.name for each in features if each.grade != "good"):
-            fewer = -(-bins // 2)
-            path = ["features", feature.name, "bins"]
-            yield Suggestion(
-                "bins",
-                {"name": feature.name, "bins": bins, "fewer": fewer},
-                [{"op": "set", "path": path, "value": fewer}],
-            )
+        yield "all", {}, [{"op": "relay", "value": "all"}, _FIT]
+    yield from _ask_less(size, worst, parse_tables(text))
     if survey.label.exists:
-        yield Suggestion("label", {"name": survey.label.name}, [{"op": "label", "path": ["label"]}])
-    if survey.relay is None and float(survey.epsilon) < _MAX_EPSILON:
-        larger = f"{min(float(survey.epsilon) * 1.5, _MAX_EPSILON):.2g}"
-        value = {"number": larger}
-        operation = {"op": "set", "path": ["survey", "epsilon"], "value": value}
-        yield Suggestion("epsilon", {"epsilon": larger}, [operation])
-    yield from _more_people(size, worst)
+        yield "label", {"name": survey.label.name}, [{"op": "label", "path": ["label"]}, _FIT]
+    if (users := _find_more_people(size, worst)) > size.users:
+        batch = [_set(["relay", "batch"], batch_of(users))] if survey.relay else []
+        yield "people", {"users": users}, [_set(["survey", "users"], users), *batch, _FIT]
 
 
-def _more_people(size: Size, worst: Margin) -> Iterator[Suggestion]:
-    """Yield the number of people with which nothing is noise, or else everything is good."""
+def _ask_less(size: Size, worst: Margin, tables: Tables) -> Iterator[Suggestion]:
+    """Yield the deletion of the least precise question or table, and fewer bins of each number."""
+    features = size.survey.features
+    if worst.kind == "table":
+        for name, table in zip(tables["tables"], size.survey.tables, strict=True):
+            if " x ".join(features[index].name for index in table.feature_indices) == worst.name:
+                yield "table", {"name": worst.name}, [{"op": "delete", "path": ["tables", name]}, _FIT]
+    elif len(size.features) > 1:
+        row = next((each.row_name for each in features if each.name == worst.name), worst.name)
+        yield "question", {"name": row}, [{"op": "remove", "path": ["features", row]}, _FIT]
+    imprecise = [each.name for each in size.features if each.grade != "good"]
+    for name, entries in tables["features"].items():
+        bins = entries.get("bins")
+        if isinstance(bins, int) and bins > _MOST_BINS and any(name in each for each in imprecise):
+            values = {"name": name, "bins": bins, "fewer": -(-bins // 2)}
+            yield "bins", values, [_set(["features", name, "bins"], values["fewer"]), _FIT]
+
+
+def _set(path: list[str], value: object) -> dict[str, Any]:
+    return {"op": "set", "path": path, "value": value}
+
+
+def _find_more_people(size: Size, worst: Margin) -> int:
+    """Return the number of people with which nothing is noise, or else everything is good; 0 if none is."""
     expected = ExpectedTotals(size.plan, assume_population(size.plan, None, None))
 
     def excess(users: int) -> float:
@@ -158,39 +142,23 @@ def _more_people(size: Size, worst: Margin) -> Iterator[Suggestion]:
         return max(each.margin / (GOOD_RATIO * each.typical) for each in found)
 
     try:
-        users = round_up(find_min_users(excess), 2)
+        return round_up(find_min_users(excess), 2)
     except SizeError:
-        return
-    if users <= size.users:
-        return
-    operations: list[dict[str, Any]] = [{"op": "set", "path": ["survey", "users"], "value": users}]
-    if size.survey.relay:
-        operations += [{"op": "set", "path": ["relay", "batch"], "value": batch_of(users)}]
-    yield Suggestion("people", {"users": users}, operations)
-
-
-def _ask_less(survey: Survey, worst: Margin, count: int, tables: Iterable[str]) -> Iterator[Suggestion]:
-    """Yield the deletion of the least precise question or table."""
-    if worst.kind == "table":
-        for name, table in zip(tables, survey.tables, strict=True):
-            if " x ".join(survey.features[index].name for index in table.feature_indices) == worst.name:
-                yield Suggestion("table", {"name": worst.name}, [{"op": "delete", "path": ["tables", name]}])
-    elif count > 1:
-        rows = {each.name: each.row_name for each in survey.features}
-        row = rows.get(worst.name, worst.name)
-        yield Suggestion("question", {"name": row}, [{"op": "remove", "path": ["features", row]}])
+        return 0
 
 
 # -- simulation ----------------------------------------------------------------------------------------
 
 
-def simulate_accuracy(text: str, progress: Callable[[int], object]) -> list[list[str]]:
-    """Return the table of the accuracies of a model, from simulated surveys; raises SurveyError."""
-    survey = _read(text)
+def simulate_accuracy(text: str, give: Callable[[object], None]) -> None:
+    """Give the number of simulated surveys so far, and at the end the accuracies; raises SurveyError."""
+    survey, done = _read(text), count(1)
     if not survey.label.exists:
         raise SurveyError("a model predicts the label, and this survey has none", "label")
-    size = size_for_users(survey, survey.users or DEFAULT_USERS, progress=progress)
-    return [
-        [_say(cell) if isinstance(cell, Statement) else str(cell) for cell in row]
-        for row in build_accuracy_table(size)
-    ]
+    users = survey.users or DEFAULT_USERS
+    table = build_accuracy_table(size_for_users(survey, users, progress=lambda _: give({"done": next(done)})))
+    give({"table": [[_write(cell) for cell in row] for row in table]})
+
+
+def _write(cell: object) -> str:
+    return cell.fill(str, lambda words: words.replace("`", "")) if isinstance(cell, Statement) else str(cell)

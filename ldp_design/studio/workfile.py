@@ -10,8 +10,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from encoders.errors import LdpError
@@ -31,12 +31,16 @@ class WorkFile:
 
     Attributes
     ----------
-    text : str
-        What the author sees, with LF line ends.
+    saved : bytes or None
+        The content of the file when it was last read or written; None if there was no file.
     conflict : bytes or None
         The content that another program wrote while there were edits; None if there is no conflict.
     problem : str
         Why the draft cannot be written; empty if it can.
+    notice : str
+        What happened to the file: "draft", "deleted", "reloaded" or "".
+    kept : str
+        The name of the file with the version that was not chosen.
     """
 
     def __init__(self, path: Path, state_folder: Path) -> None:
@@ -44,31 +48,25 @@ class WorkFile:
         state_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:20]
         self._draft = state_folder / f"{name}.toml"
-        self._lock = lock(state_folder / f"{name}.lock", self.path.name)
-        self.text = self.problem = self.notice = self.kept = ""
-        self.saved: bytes | None = None
-        self.conflict: bytes | None = None
-        self.undo_texts: list[str] = []
-        self.redo_texts: list[str] = []
-        self._prefix, self._line_end = b"", b"\n"
-        self._load()
-
-    def _load(self) -> None:
-        self.saved = self._read_file()
-        self.text = self._decode(self.saved or b"")
+        self._lock = _lock(state_folder / f"{name}.lock", self.path.name)
+        self.problem = self.notice = self.kept = ""
+        self.saved, self.conflict = self._read_file(), None
+        self._texts, self._place = [self._decode(self.saved or b"")], 0
         with suppress(FileNotFoundError):
             base, _, draft = self._draft.read_bytes().partition(b"\n")
-            self.text, self.notice = draft.decode(), "draft"
-            if base.decode() != _digest(self.saved):
-                self.conflict = self.saved if self.saved is not None else None
-        if self.text == self._decode(self.saved or b"") and self.saved is not None:
-            self._forget_draft()
-            self.notice, self.conflict = "", None
+            if draft.decode() != self.text or self.saved is None:
+                self._texts, self._place, self.notice = [self.text, draft.decode()], 1, "draft"
+                self.conflict = self.saved if base.decode() != _digest(self.saved) else None
 
     @property
-    def exists(self) -> bool:
-        """Whether the file was there when it was last read or saved."""
-        return self.saved is not None
+    def text(self) -> str:
+        """What the author sees, with LF line ends."""
+        return self._texts[self._place]
+
+    @property
+    def can_move(self) -> tuple[bool, bool]:
+        """Whether there are a former and a later text, for undo and redo."""
+        return self._place > 0, self._place < len(self._texts) - 1
 
     @property
     def is_saved(self) -> bool:
@@ -79,34 +77,28 @@ class WorkFile:
         """Take a new text; the former one can be restored."""
         if len(text.encode()) > MAX_TEXT_BYTES:
             raise WorkFileError("the survey would have more than 4 MB: it was not changed")
-        if text == self.text:
-            return
-        self.undo_texts.append(self.text)
-        while sum(map(len, self.undo_texts)) > _MAX_UNDO_BYTES:
-            del self.undo_texts[0]
-        self.redo_texts.clear()
-        self._replace(text)
+        if text != self.text:
+            self._texts[self._place + 1 :] = [text]
+            while sum(map(len, self._texts)) > _MAX_UNDO_BYTES and len(self._texts) > 1:
+                del self._texts[0]
+            self._go(len(self._texts) - 1)
 
     def undo(self) -> None:
         """Restore the text before the last change."""
-        if self.undo_texts:
-            self.redo_texts.append(self.text)
-            self._replace(self.undo_texts.pop())
+        self._go(max(self._place - 1, 0))
 
     def redo(self) -> None:
         """Take back the last undo."""
-        if self.redo_texts:
-            self.undo_texts.append(self.text)
-            self._replace(self.redo_texts.pop())
+        self._go(min(self._place + 1, len(self._texts) - 1))
 
-    def _replace(self, text: str) -> None:
-        self.text, self.notice = text, ""
-        if self.is_saved:
-            self._forget_draft()
-            return
+    def _go(self, place: int, notice: str = "") -> None:
+        """Show a text, and keep it as a draft unless it is saved."""
+        self._place, self.notice, self.problem = place, notice, ""
         try:
-            write_atomically(self._draft, f"{_digest(self.saved)}\n{text}".encode())
-            self.problem = ""
+            if self.is_saved:
+                self._draft.unlink(missing_ok=True)
+            else:
+                write_atomically(self._draft, f"{_digest(self.saved)}\n{self.text}".encode())
         except OSError as error:
             self.problem = str(error.strerror)
 
@@ -116,56 +108,38 @@ class WorkFile:
         if found == self.saved or (found is not None and found == self.conflict):
             return False
         if found is None:  # deleted: the next save writes it again
-            self.saved, self.notice = None, "deleted"
-            self._replace_notice("deleted")
-            return True
-        if self.is_saved or found == self._encode():
-            text = self._decode(found)
-            self.saved = found
-            if text != self.text:
-                self.undo_texts.append(self.text)
-                self.text, self.notice = text, "reloaded"
-            self._forget_draft()
+            self.saved = self.conflict = None
+            self._go(self._place, "deleted")
+        elif self.is_saved or found == self._encode():
+            text, self.saved, self.conflict = self._decode(found), found, None
+            notice = "reloaded" if text != self.text else ""
+            self.change(text)
+            self._go(self._place, notice)
         else:
             self.conflict = found
         return True
-
-    def _replace_notice(self, notice: str) -> None:
-        self._replace(self.text)
-        self.notice = notice
 
     def save(self) -> None:
         """Write the file; raises WorkFileError if it cannot be written, or another program has changed it."""
         self.look()
         if self.conflict is not None:
             raise WorkFileError("another program has changed the file: choose a version first")
-        content = self._encode()
-        _write(self.path, content)
-        self.saved, self.notice = content, ""
-        self._forget_draft()
+        self.saved = _write(self.path, self._encode())
+        self._go(self._place)
 
     def resolve(self, *, keep_mine: bool) -> None:
         """End a conflict: take one version, and write the other beside the file."""
         if self.conflict is None:
             raise WorkFileError("there is nothing to choose: the file was not changed by another program")
-        theirs = self.conflict
-        kept = self._free_name("other" if keep_mine else "mine")
+        theirs, word = self.conflict, "other" if keep_mine else "mine"
+        stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+        kept = self.path.with_name(f"{self.path.stem}.{word}-{stamp}{self.path.suffix}")
         _write(kept, theirs if keep_mine else self._encode())
-        self.saved, self.conflict = theirs, None
+        self.saved, self.conflict, self.kept = theirs, None, kept.name
         if keep_mine:
-            self._replace(self.text)
             self.save()
         else:
             self.change(self._decode(theirs))
-        self.kept = kept.name
-
-    def _free_name(self, word: str) -> Path:
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        names = (
-            f"{self.path.stem}.{word}-{stamp}{end}{self.path.suffix}"
-            for end in ("", *map(chr, range(97, 123)))
-        )
-        return next(each for name in names if not (each := self.path.with_name(name)).exists())
 
     def close(self) -> None:
         """Release the file for another studio."""
@@ -196,10 +170,6 @@ class WorkFile:
     def _encode(self) -> bytes:
         return self._prefix + self.text.encode().replace(b"\n", self._line_end)
 
-    def _forget_draft(self) -> None:
-        with suppress(OSError):
-            self._draft.unlink(missing_ok=True)
-
 
 def state_folder() -> Path:
     """Return the folder of drafts of this user (XDG Base Directory Specification)."""
@@ -207,7 +177,7 @@ def state_folder() -> Path:
     return Path(base) / "ldp-survey-studio"
 
 
-def lock(path: Path, name: str) -> int:
+def _lock(path: Path, name: str) -> int:
     """Lock a file until the process ends; raises WorkFileError if another studio has it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -222,8 +192,9 @@ def _digest(content: bytes | None) -> str:
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes) -> bytes:
     try:
         write_atomically(path, content, public=True, durable=True)
     except OSError as error:
         raise WorkFileError(f"{path.name}: {error.strerror}") from error
+    return content

@@ -386,6 +386,7 @@ def test_single_files_are_built_again_with_the_same_bytes_and_are_those_of_the_p
     assert json.loads(printed) == json.loads((committed / "words.json").read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_previews_have_the_words_of_the_python_package():
     words = f"import * as words from {json.dumps(str(FOLDER / 'src/explain/english.js'))};"
     printed = run_node("--input-type=module", "--eval", f"{words} console.log(JSON.stringify(words))")
@@ -394,6 +395,7 @@ def test_previews_have_the_words_of_the_python_package():
     assert copied == expected, "run `node build.js --page`"
 
 
+@pytest.mark.slow
 def test_each_language_of_the_form_has_all_words_with_the_same_holes():
     program = f"""
         {FORM_WORDS}

@@ -1,4 +1,4 @@
-"""Two builds of one commit give the same bytes: wheel, sdist and npm package; those of two commits differ."""
+"""Two builds of one commit give the same wheel and sdist; those of two commits differ."""
 
 import io
 import os
@@ -109,18 +109,3 @@ def test_a_variable_gives_the_commit_of_sources_without_git(copies):
     assert f"LDP_COMMIT is {OTHER}, but the sources are of commit {COMMIT}" in refused
     refused = run(copies[0], *command, code=1, LDP_COMMIT=COMMIT[:12])
     assert "LDP_COMMIT: needs the whole name of a commit" in refused
-
-
-def test_two_builds_of_the_npm_package_are_equal(copies):
-    if not shutil.which("npm"):
-        pytest.skip("npm is not installed")
-    modules = ROOT / JAVASCRIPT / "node_modules"
-    if not modules.is_dir():
-        pytest.skip("TypeScript is not installed: make javascript")
-    for copy in copies:
-        (copy / JAVASCRIPT / "node_modules").symlink_to(modules)
-        (copy / "dist").mkdir()
-        run(copy / JAVASCRIPT, "npm", "pack", "--offline", "--pack-destination", str(copy / "dist"))
-    one, two = (built(copy / "dist") for copy in copies)
-    assert len(one) == 1
-    assert one == two

@@ -257,6 +257,7 @@ def test_a_snapshot_beside_a_deletion_is_refused(store, plan, monkeypatch):
         take_snapshot(store, plan.id)
 
 
+@pytest.mark.slow
 def test_tokens_that_are_made_beside_a_deletion_are_deleted_too(store):
     invited = read_survey(SLEEP.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"')).compile()
     store.publish(invited.id, invited.json)
@@ -291,6 +292,7 @@ def test_an_import_beside_a_deletion_leaves_nothing(store, monkeypatch):
     assert contents(store, SURVEY) == NOTHING
 
 
+@pytest.mark.slow
 def test_sqlite_overwrites_the_ids_of_deleted_reports(tmp_path):
     path = tmp_path / "store.db"
     store = fill(open_store(f"sqlite:///{path}"))

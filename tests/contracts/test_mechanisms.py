@@ -71,6 +71,7 @@ def test_the_exact_ratio_is_at_most_e_to_the_epsilon(name, epsilon, domain):
         assert float(realised_epsilon(mechanism.ratio)) >= float(epsilon) * (1 - 1e-3)
 
 
+@pytest.mark.slow
 @every_name
 @every_epsilon
 def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(name, epsilon):
@@ -93,6 +94,7 @@ def test_a_mechanism_is_refused_below_what_it_spends(name):
 # -- the device, and populations -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_name_of(*SMALL, 9, 24, 65, 257)
 def test_perturb_follows_the_wire_format(name, domain):
     mechanism, rng = made(name, domain), FastStream(domain)
@@ -268,6 +270,7 @@ def exact_moments(mechanism: Mechanism, payloads: list[bytes], cell: int, owner:
     return float(first), float(second - first * first)
 
 
+@pytest.mark.slow
 @every_name
 @every_epsilon
 def test_the_moments_are_those_of_the_exact_law(name, epsilon):
@@ -278,6 +281,7 @@ def test_the_moments_are_those_of_the_exact_law(name, epsilon):
         assert (mechanism.off_mean, mechanism.off_var) == pytest.approx(off, rel=1e-9, abs=1e-15)
 
 
+@pytest.mark.slow
 @every_name
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 def test_estimates_are_unbiased_with_the_stated_variance(name, epsilon):

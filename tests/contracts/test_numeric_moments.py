@@ -84,6 +84,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "form", "epsilon"), CASES)
 def test_moments_are_unbiased_with_the_stated_covariance(name, form, epsilon):
     """12,000 people, each an estimate: a z-test for every mean, variance and covariance of the three."""
@@ -116,6 +117,7 @@ def test_moments_are_unbiased_with_the_stated_covariance(name, form, epsilon):
             assert np.all(np.abs(products.mean(axis=0) - stated[a, b]) <= SIGMAS * sigma + ROUNDING), (a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "form", "epsilon"), CASES)
 def test_estimates_of_different_classes_have_the_stated_covariance(name, form, epsilon):
     """12,000 people, each an estimate: a z-test for every pair of moments of two classes."""
@@ -167,6 +169,7 @@ def test_class_offsets_of_piecewise_make_the_shares_add_up_without_noise(missing
     assert variance == pytest.approx(factor.sum() ** 2 - (factor**2).sum(), rel=1e-9)
 
 
+@pytest.mark.slow
 @every_name
 @every_moment
 def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name, low):
@@ -181,6 +184,7 @@ def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name, low):
         assert one == pytest.approx(stated[0, 0, 0], rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1", "8", "12", "16"])
 def test_clamping_biases_the_mean_of_a_slot_by_little(epsilon):
     # Only the ends are debiased exactly. What the middle is off by grows as the noise's tail is cut off.

@@ -22,6 +22,7 @@ from tests.support.numeric_mechanisms import (
 )
 
 
+@pytest.mark.slow
 @every_name
 @every_moment
 def test_every_payload_of_a_device_passes_the_check(name, low):
@@ -42,6 +43,7 @@ def test_a_payload_of_another_length_is_refused(name):
             assert caught.value.reason is Reason.BAD_PAYLOAD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "form", "epsilon", "count"),
     [

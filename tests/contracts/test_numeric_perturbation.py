@@ -35,6 +35,7 @@ def by_reference(mechanism: NumericMechanism, values: tuple[int, ...], data: byt
     )
 
 
+@pytest.mark.slow
 @every_name
 @every_moment
 def test_perturb_follows_the_wire_format(name, low):
@@ -56,6 +57,7 @@ def test_perturb_follows_the_wire_format_at_every_epsilon(name, epsilon):
         assert perturbed(mechanism, values, data) == by_reference(mechanism, values, data)
 
 
+@pytest.mark.slow
 @every_name
 @every_moment
 def test_a_population_is_bit_equal_to_its_devices(name, low):
@@ -148,6 +150,7 @@ def test_coin_changes_exactly_at_the_threshold_of_its_likelihood(name, low):
     assert coin_of(mechanism, 2 * GRID) == WORD - int(mechanism.parameters["q"])
 
 
+@pytest.mark.slow
 @every_name
 @every_moment
 def test_frequencies_of_reports_agree_with_their_likelihood(name, low):

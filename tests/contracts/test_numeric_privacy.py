@@ -94,6 +94,7 @@ def test_the_ratio_of_one_slot_is_the_worst_too_except_for_squares_of_sign_vecto
     assert worst == Fraction(WORD // 2, int(mechanism.parameters["q"])) < mechanism.ratio
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "form"),
     [
@@ -150,6 +151,7 @@ def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(ep
             assert found == Fraction(law[cell], WORD * WORD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 @every_epsilon
 @every_moment
@@ -174,6 +176,7 @@ def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name, epsilon, low):
         assert mechanism.ratio == max(stays, moves) ** len(form.missing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 @every_epsilon
 @every_moment

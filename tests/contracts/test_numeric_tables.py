@@ -60,6 +60,7 @@ def test_what_cannot_be_designed_is_refused_with_a_reason(name, form, epsilon, w
     assert not isinstance(caught.value, PrivacyError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["512", "511.9", "430.01"])
 def test_noise_of_every_scale_that_has_tables_keeps_epsilon(scale):
     epsilon = 2 / Decimal(scale)

@@ -128,6 +128,7 @@ def test_a_tally_of_another_length_is_refused_whole(store):
     assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
+@pytest.mark.slow
 def test_large_batch_is_recorded_in_one_step(store):
     batch = ids(*range(20_000))
     assert record(store, SURVEY, COUNTER, batch, np.arange(1024)) == {}
@@ -180,6 +181,7 @@ def test_group_commit_counts_batches_of_several_threads(store):
     assert state(store) == (80, [80])
 
 
+@pytest.mark.slow
 def test_all_reports_of_a_counter_are_read_with_their_marks(store):
     record(store, SURVEY, COUNTER, ids(*range(25_000)), vector(1))
     record(store, SURVEY, COUNTER, ids(1 << 120), vector(1))

@@ -288,6 +288,7 @@ def test_the_table_of_largest_local_epsilons(people: int):
         assert below <= 1e-6 < above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [1, 2, 7, 300, 5_000])
 @pytest.mark.parametrize("local", [0.5, 2.0, 4.0])
 def test_one_question_has_the_bound_of_one_report(people: int, local: float):
@@ -325,6 +326,7 @@ def test_the_bound_falls_with_more_people_a_larger_epsilon_and_a_smaller_ratio(f
     assert_falls([composed_delta([message(ratio)] * 2, 60, 0.2) for ratio in reversed(ratios)])
 
 
+@pytest.mark.slow
 def test_the_forms_are_ordered():
     ratio = 5.0
     any_form, direct_form, yes_no = (form(ratio) for form in FORMS.values())

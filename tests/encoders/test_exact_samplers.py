@@ -62,6 +62,7 @@ def test_discrete_laplace_has_the_closed_form_by_enumeration(scale, monkeypatch)
         assert law[z] == pytest.approx(law[-z], abs=float(left))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(70, 3)])
 def test_discrete_laplace_fits_the_closed_form_in_many_draws(scale):
     source = FastStream(7)

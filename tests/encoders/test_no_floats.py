@@ -90,6 +90,7 @@ def report(plan: Plan, row: dict[str, object], label: str) -> bytes:
     return ldp_client.make_report(plan, row, label)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
 def test_no_float_is_stored_or_returned_after_the_draw(frequency, numeric):
     plan = read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()
@@ -104,6 +105,7 @@ def divides(code: CodeType) -> bool:
     return any(each.argrepr in ("/", "/=") for each in dis.get_instructions(code))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
 def test_no_step_divides_or_uses_a_float(frequency, numeric):
     plan = read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()

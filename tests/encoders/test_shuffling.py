@@ -76,6 +76,7 @@ def assert_falls(deltas: Sequence[float]) -> None:
     assert all(later <= earlier * (1 + 2e-6) + 1e-16 for earlier, later in itertools.pairwise(deltas))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reports", "delta"), TABLE)
 def test_the_table_of_epsilons_after_shuffling(reports: int, delta: float):
     found = [shuffled_epsilon(math.exp(local), reports, delta) for local in range(1, 6)]

@@ -53,6 +53,7 @@ def damaged(tmp_path: Path, sent: Sent) -> tuple[Path, dict[str, int]]:  # noqa:
     return path, counts
 
 
+@pytest.mark.slow
 def test_an_operator_goes_on_with_what_is_left(tmp_path, damaged, sent):  # noqa: F811
     path, counts = damaged
     left = sum(counts.values())
@@ -117,6 +118,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_a_loss_that_follows_an_accepted_one_is_added(tmp_path, damaged):
     path, counts = damaged
     first, second = open_sqlite(tmp_path / "first.db"), open_sqlite(tmp_path / "second.db")
@@ -152,6 +154,7 @@ def test_questions_that_redis_evicted_are_imported_without_what_is_lost(tmp_path
     target.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_lost_nothing_is_imported_with_a_sentence(tmp_path, sent):  # noqa: F811
     fill(open_sqlite(tmp_path / "whole.db"), sent).close()
     source, target = f"sqlite:///{tmp_path}/whole.db", f"sqlite:///{tmp_path}/new.db"
@@ -225,6 +228,7 @@ def test_losses_are_read_written_and_added(sent):  # noqa: F811
             read_snapshot(json.dumps(document).encode())
 
 
+@pytest.mark.slow
 def test_results_state_losses_and_backups(sent):  # noqa: F811
     results = make_results(lossy(sent, Loss(reports=5, ids=1, backups=(0, 86_400))), poisoning=False)
     written = dump_results(results)

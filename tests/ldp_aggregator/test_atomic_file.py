@@ -93,6 +93,7 @@ def url(tmp_path: Path) -> str:
     return url
 
 
+@pytest.mark.slow
 def test_every_command_writes_private_files_and_refuses_links(tmp_path, url):
     made = {name: tmp_path / name for name in ("one.json", "all.json", "model.json", "model.onnx", "out.csv")}
     rows, precious = tmp_path / "rows.csv", tmp_path / "precious"

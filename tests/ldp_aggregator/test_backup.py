@@ -74,6 +74,7 @@ def restore(path: Path, target: Store) -> int:
         source.close()
 
 
+@pytest.mark.slow
 def test_a_backup_has_everything_and_is_restored(url, tmp_path, sent):
     store, path = filled(url, sent), tmp_path / "backup.db"
     made = back_up(store, path)
@@ -96,6 +97,7 @@ def test_a_backup_has_everything_and_is_restored(url, tmp_path, sent):
         each.close()
 
 
+@pytest.mark.slow
 def test_a_backup_while_reports_are_counted_has_each_report_with_its_id(url, tmp_path, sent):
     store = filled(url, sent)
     more, acknowledged, stop = make_reports(PLAN, 4000, seed=8).reports, list[bytes](), threading.Event()
@@ -230,6 +232,7 @@ def test_a_backup_on_a_read_only_medium_is_restored(tmp_path, sent):
     assert [each.name for each in folder.iterdir()] == ["backup.db"]  # nothing was written beside it
 
 
+@pytest.mark.slow
 def test_a_restore_asks_for_one_step_and_refuses_a_newer_store(tmp_path, sent):
     store, path = filled(f"sqlite:///{tmp_path}/live.db", sent), tmp_path / "backup.db"
     back_up(store, path)

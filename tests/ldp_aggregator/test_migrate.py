@@ -208,6 +208,7 @@ def test_a_run_cut_off_at_any_change_is_completed_by_the_next(tmp_path, sent, mo
     source.close()
 
 
+@pytest.mark.slow
 def test_an_incomplete_import_gives_devices_a_retryable_refusal(tmp_path, sent):
     source, target = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore()
     with pytest.raises(CutOff):
@@ -225,6 +226,7 @@ def test_an_incomplete_import_gives_devices_a_retryable_refusal(tmp_path, sent):
     source.close()
 
 
+@pytest.mark.slow
 def test_a_target_that_collects_by_itself_is_refused(tmp_path, sent):
     source, busy, timed, other = fill(MemoryStore(), sent), MemoryStore(), MemoryStore(), MemoryStore()
     for store in (busy, timed):
@@ -252,6 +254,7 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path, sent):
         migrate_survey(source, MemoryStore(), "diet")
 
 
+@pytest.mark.slow
 def test_a_target_that_others_wrote_to_is_not_opened(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     counter = next(iter(sent.totals))
@@ -281,6 +284,7 @@ class CountsMeanwhile:
         return totals
 
 
+@pytest.mark.slow
 def test_a_source_that_counts_meanwhile_is_reported_and_the_next_run_completes_the_copy(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     counter = next(iter(sent.totals))
@@ -330,6 +334,7 @@ class CallDuring:
         return watched
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
 @pytest.mark.parametrize("name", ["publish", "set_note", "notes", "totals", "record", "report_ids"])
 def test_a_second_import_at_any_call_makes_no_report_count_twice(sent, name, behind):
@@ -350,6 +355,7 @@ def test_a_second_import_at_any_call_makes_no_report_count_twice(sent, name, beh
         assert whole(target) == whole(source), (name, number)
 
 
+@pytest.mark.slow
 def test_the_slower_of_two_imports_stops_and_does_not_change_an_open_survey(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     new = make_reports(PLAN, 1, seed=8).reports[0]
@@ -365,6 +371,7 @@ def test_the_slower_of_two_imports_stops_and_does_not_change_an_open_survey(sent
     assert migrate_survey(source, target, PLAN.id) == 3001  # finished before
 
 
+@pytest.mark.slow
 def test_cells_added_by_two_imports_keep_the_survey_closed_until_a_third_corrects_them(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     held_up = CallDuring(target, "record", 1, lambda: migrate_survey(source, target, PLAN.id), behind=False)
@@ -482,6 +489,7 @@ def test_an_import_of_nothing_makes_no_store(tmp_path, source_url):
         assert not target.exists()
 
 
+@pytest.mark.slow
 def test_the_source_is_not_changed(tmp_path, source_url):
     source = tmp_path / "source.db"
     before = source.read_bytes()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation import estimate_snapshot
@@ -11,6 +12,7 @@ from tests.ldp_design.sizing.surveys import PLAN
 from tests.support.surveys import make_plan
 
 
+@pytest.mark.slow
 def test_a_simulated_survey_gives_the_estimates_of_one_whose_rows_are_drawn_completely():
     people, rng = SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), np.random.default_rng(3)
     drawn = estimate_snapshot(simulate_survey(PLAN, people, 200_000, rng, FastStream(3)))

@@ -104,6 +104,7 @@ def test_messages_keep_their_bytes():
     assert received.pad(7).data.shape == (4, 7)
 
 
+@pytest.mark.slow
 def test_events_hold_as_often_as_they_are_counted():
     rng = np.random.default_rng(4)
     pair = tuple(Messages.from_bytes([rng.bytes(length) for length in (3, 4) * 20]) for _ in "ab")

@@ -48,12 +48,14 @@ def test_fresh_noise_differs_although_the_id_is_fixed(device, messages):
     assert check_noise_reuse({"kind": results}, "reports").finding == "2 people and questions"
 
 
+@pytest.mark.slow
 def test_the_random_part_of_an_invitation_is_fixed():
     plan = replace(PLAN, enrolment="token")
     results = repeat(PublicClient(), collect_reports(PublicClient(), plan, PEOPLE, 2000), plan)
     assert [(each.repeats, each.same_id) for each in results] == [(0, True)] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", [SeededById(), SeededByClock()])
 def test_noise_that_repeats_is_counted(device, messages):
     results = repeat(device, messages)
@@ -123,6 +125,7 @@ def test_fixed_bytes_are_drawn_again_where_they_were_drawn(messages):
         assert repeat_report(environment, StepwiseClient(), PLAN, PEOPLE[0], reference, ALPHA).same_id
 
 
+@pytest.mark.slow
 def test_two_surveys_of_an_honest_device_are_independent(messages):
     person = PEOPLE[0]
     check = check_two_surveys(PublicClient(), PLAN, person, messages[person.name].first(2000), ALPHA, 20)

@@ -127,7 +127,7 @@ def test_a_header_that_differs_between_people_is_detected(monkeypatch):
 
 def test_a_request_to_another_path_is_detected(monkeypatch):
     monkeypatch.setattr(
-        JournalEntry, "post", property(lambda entry: (f"{entry.url}/reports", entry.sealed or b""))
+        JournalEntry, "post", property(lambda entry: (f"{entry.url}/other", entry.sealed or b""))
     )
     assert "devices post to the relay only" in failed()
 

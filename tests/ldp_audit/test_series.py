@@ -32,6 +32,7 @@ def faults(device, plan=PLAN, count=400):
     return failed + ["leak"] * sum(each.exceeds(plan.epsilon) for each in leaks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.__name__)
 def test_every_mutant_is_flagged(mutant):
     assert faults(mutant())  # each is missed with a probability far below 1e-9
@@ -51,11 +52,13 @@ class IndexOfOneByte(StepwiseSeries):
         return super().answer(plan, wave % 256, person)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [*MUTANTS, OneByte, IndexOfOneByte], ids=lambda each: each.__name__)
 def test_every_mutant_is_flagged_in_a_plan_of_many_waves(mutant):
     assert faults(mutant(), compile_days())  # each is missed with a probability below 1e-9
 
 
+@pytest.mark.slow
 def test_a_device_without_a_bug_passes_in_a_plan_of_many_waves():
     assert not faults(StepwiseSeries(), compile_days())  # false alarm: 1e-8
 
@@ -65,10 +68,12 @@ def test_the_client_passes_in_a_plan_of_many_waves():
     assert not faults(PublicClient(), compile_days(), 30)  # false alarm: 1e-8
 
 
+@pytest.mark.slow
 def test_a_device_without_a_bug_passes():
     assert not faults(StepwiseSeries())  # false alarm: 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("enrolment", "more"), [("open", ""), ("token", ""), ("open", 'assign = "now"')], ids=str
 )

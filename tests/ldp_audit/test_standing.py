@@ -34,6 +34,7 @@ def test_a_device_without_a_bug_passes():
     assert not faults(StepwiseStanding())  # false alarm: 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [PLAN, relayed_plan()], ids=["collector", "relay"])
 def test_the_client_passes(plan):
     assert not faults(PublicClient(), plan, 5)  # false alarm: 1e-8

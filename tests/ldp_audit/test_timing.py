@@ -1,6 +1,7 @@
 """Computing times of people are compared and reported."""
 
 import numpy as np
+import pytest
 
 from benchmarks.buggy_clients import compile_survey
 from encoders.survey import Plan
@@ -31,6 +32,7 @@ class SlowForSome(PublicClient):
         return super().report(plan, row, label)
 
 
+@pytest.mark.slow
 def test_a_device_that_takes_longer_for_some_is_reported_without_a_decision():
     plan = compile_survey()
     people = make_people(plan)

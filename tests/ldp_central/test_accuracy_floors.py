@@ -82,11 +82,13 @@ def median_accuracy(learner: str, k: int, epsilon: Fraction) -> float:
     return float(np.median([measure_accuracy(learner, k, epsilon, seed) for seed in seeds]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "k", "epsilon"), FLOORS)
 def test_the_accuracy_is_above_its_floor(learner, k, epsilon):
     assert median_accuracy(learner, k, Fraction(epsilon)) > FLOORS[learner, k, epsilon]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "k", "epsilon"), FLOORS)
 def test_a_small_part_of_epsilon_misses_the_floor(learner, k, epsilon):
     accuracy = median_accuracy(learner, k, Fraction(epsilon) * SHARES_THAT_MISS[learner])

@@ -100,6 +100,7 @@ def test_an_entry_that_only_devices_use_is_a_mistake_with_its_line(field):
     assert line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
 def test_a_model_is_trained_and_predicts(survey, learner):
     words = ["train", "SURVEY", "FOLDER/rows.csv", "--epsilon", ".5", "--learner", learner]

@@ -50,6 +50,7 @@ def assert_nothing_spent(folder: Path) -> None:
     assert not (folder / "model.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["auto", "nb", "linear", "tree"])
 def test_a_model_of_each_learner_predicts_rows(run, folder, learner):
     result = run("--learner", learner)
@@ -73,6 +74,7 @@ def test_the_same_command_writes_the_same_model_and_spends_nothing(run, folder):
     assert read_ledger(folder).spent == 1
 
 
+@pytest.mark.slow
 def test_another_command_needs_more_than_the_cap(run, folder):
     assert run("--learner", "tree").exit_code == 0
     refused = run("--learner", "nb", output="other.json")
@@ -95,6 +97,7 @@ def test_a_name_names_the_ledger(run, folder):
     assert not (folder / "rows.csv.ledger").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
 @pytest.mark.parametrize("users", ["users = 2000\n", ""])
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -111,12 +114,14 @@ def test_the_model_names_what_it_spent(run, folder, learner, users, adjacency):
     assert privacy.are_rows_public == bool(users)
 
 
+@pytest.mark.slow
 def test_a_delta_is_spent_by_naive_bayes(run, folder):
     assert run("--learner", "nb", "--delta", "1e-6").exit_code == 0
     assert load_model(folder / "model.json").privacy_.curator.delta == Fraction(1, 10**6)
     assert read_ledger(folder).spent_delta == Fraction(1, 10**6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
 def test_the_model_has_no_digest_count_or_time_of_the_rows(run, folder, learner):
     (folder / "rows.csv").write_text(make_csv(1983))
@@ -185,6 +190,7 @@ def test_every_spelling_of_an_epsilon_is_the_same_training(run, folder, epsilon)
     assert read_ledger(folder).spent == Fraction(1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["auto", "linear"])
 @pytest.mark.parametrize("options", [(), ("--adjacency", "replace"), ("--rows-per-person", 10)])
 def test_an_epsilon_whose_delta_is_not_negligible_is_refused(run, folder, learner, options):
@@ -220,6 +226,7 @@ def test_a_delta_that_a_learner_would_not_use_is_refused(run, folder, learner):
     assert_nothing_spent(folder)
 
 
+@pytest.mark.slow
 def test_deltas_add_up_to_a_total_that_is_printed(run, folder):
     options = ("--learner", "nb", "--delta", "1e-6", "--cap", 9)
     assert "delta 1e-6 of 1e-6 are spent" in run(*options).stdout
@@ -303,6 +310,7 @@ def test_a_damaged_ledger_is_refused(run, folder):
     assert not (folder / "second.json").exists()
 
 
+@pytest.mark.slow
 def test_other_rows_under_the_same_name_are_refused(run, folder):
     run()
     (folder / "rows.csv").write_text(make_csv(seed=2))
@@ -328,6 +336,7 @@ SAME_ROWS: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", SAME_ROWS)
 def test_the_same_rows_in_another_form_are_the_same_training(run, folder, change):
     text = ROWS.replace("\n7,", "\nJos\xe9,")  # in a column that no learner uses
@@ -378,6 +387,7 @@ def show_status(folder: Path, *arguments: str):
     return command("ldp-central", "status", folder / "rows.csv", *arguments, check=False)
 
 
+@pytest.mark.slow
 def test_status_lists_the_trainings_and_changes_nothing(run, folder, monkeypatch):
     assert run("--learner", "nb", "--delta", "1e-6", "--cap", 9, "--name", "people").exit_code == 0
     options = ("--cap-delta", "2e-6", "--name", "people")
@@ -428,6 +438,7 @@ def test_a_repeated_training_says_so_and_ignores_a_new_total(run, folder):
         assert "epsilon 1 of 1 and delta 0 of 1e-9 are spent" in again.stdout
 
 
+@pytest.mark.slow
 def test_status_states_before_which_trainings_rows_were_edited(run, folder):
     for learner, row in (("tree", ""), ("nb", ROWS.splitlines()[-1] + "\n"), ("linear", "")):
         (folder / "rows.csv").write_text((folder / "rows.csv").read_text() + row)

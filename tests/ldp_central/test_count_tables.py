@@ -63,6 +63,7 @@ def realised(mechanism: Callable[[CodedRows], Released], features: tuple, k: int
     return worst
 
 
+@pytest.mark.slow
 def test_tables_realise_exactly_epsilon():
     assert realised(released, FEATURES, 2, 3) == pytest.approx(1.0, abs=1e-12)
     assert realised(released, (TWO, BINS), 3, 1) == pytest.approx(1.0, abs=1e-12)

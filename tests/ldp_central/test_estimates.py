@@ -184,6 +184,7 @@ def run(tmp_path: Path) -> Callable[..., Any]:
     return partial(command, "ldp-central", *train, "-o", tmp_path / "model.json", check=False)
 
 
+@pytest.mark.slow
 def test_the_table_of_a_model_file_is_that_of_the_command(run, tmp_path):
     assert run("--learner", "nb").exit_code == 0
     table = tmp_path / "estimates.csv"
@@ -214,6 +215,7 @@ def test_a_linear_model_has_no_table(run, tmp_path):
         load_model(tmp_path / "model.json").to_frame()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "value"),
     [

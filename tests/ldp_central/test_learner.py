@@ -176,6 +176,7 @@ def test_a_tree_is_chosen_if_it_has_a_leaf_for_each_possible_row():
         assert choose_learner(rows, users, Fraction(1), FastStream(1)) == (learner, [])
 
 
+@pytest.mark.slow
 def test_a_comparison_finds_the_better_learner():
     """A linear model cannot learn which of two values are equal; a tree cannot learn a sum of many."""
     random = np.random.default_rng(1).integers

@@ -115,6 +115,7 @@ def worst_of_classes(k: int, ridge: float, rate: float) -> float:
     return float((rate * lengths + logs).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 5, 10])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_weights_of_more_classes_spend_exactly_epsilon(k, epsilon):
@@ -298,6 +299,7 @@ def test_released_weights_are_on_the_grid_and_float_noise_is_not():
     assert not on_the_grid(np.random.default_rng(1).laplace(0, 1e-6, 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_ball_noise_has_a_gamma_norm_and_a_uniform_direction(size):
     source, rate = FastStream(size), 0.7

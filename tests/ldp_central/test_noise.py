@@ -28,6 +28,7 @@ def chi_square(drawn: np.ndarray, weight: np.ndarray, far: int) -> float:
     return float(stats.chisquare(found, len(drawn) * expected / expected.sum()).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(70, 3)])
 def test_arrays_of_laplace_noise_fit_the_closed_form(scale):
     drawn = draw_laplace_array(scale, 200_000, FastStream(3))
@@ -38,6 +39,7 @@ def test_arrays_of_laplace_noise_fit_the_closed_form(scale):
     assert abs(drawn.var() / laplace_variance(scale) - 1) < kurtosis_bound
 
 
+@pytest.mark.slow
 def test_arrays_and_single_draws_have_the_same_law():
     scale = Fraction(7, 2)
     source = FastStream(5)
@@ -88,6 +90,7 @@ def test_discrete_gaussian_agrees_with_opendp(variance):
     assert stats.ks_2samp(ours, theirs).pvalue > ALARM
 
 
+@pytest.mark.slow
 def test_rho_agrees_with_opendp():
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")

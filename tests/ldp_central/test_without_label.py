@@ -66,6 +66,7 @@ def train(folder: Path, *words: object, output: str = "model.json"):
     return command("ldp-central", "train", *files, *words, "-o", folder / output, check=False)
 
 
+@pytest.mark.slow
 def test_the_tables_of_all_features_are_released_with_the_whole_epsilon(folder):
     result = train(folder, "--epsilon", 1, "--csv", folder / "table.csv")
     assert result.exit_code == 0, result.output
@@ -99,6 +100,7 @@ def test_the_check_of_the_survey_warns_of_nothing(folder):
     assert "warning" not in shown
 
 
+@pytest.mark.slow
 def test_a_public_number_of_rows_stays_public(folder):
     (folder / "survey.toml").write_text(SURVEY.replace("[survey]\n", "[survey]\nusers = 4000\n"))
     assert train(folder, "--epsilon", 2, "--delta", "1e-6").exit_code == 0
@@ -118,6 +120,7 @@ def test_a_learner_that_only_predicts_is_refused_before_anything_is_spent(folder
     assert not (folder / "rows.csv.ledger").exists()
 
 
+@pytest.mark.slow
 def test_the_same_training_by_another_name_is_a_repetition(folder):
     train(folder, "--epsilon", 1)
     again = train(folder, "--epsilon", 1, "--learner", "nb", output="again.json")
@@ -125,6 +128,7 @@ def test_the_same_training_by_another_name_is_a_repetition(folder):
     assert (folder / "again.json").read_bytes() == (folder / "model.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_one_row_changes_each_table_by_one_unit(folder):
     from ldp_central.curator_naive_bayes import exact_tables
 
@@ -136,6 +140,7 @@ def test_one_row_changes_each_table_by_one_unit(folder):
             assert np.abs(more - less).sum() == unit
 
 
+@pytest.mark.slow
 def test_the_model_has_estimates_and_predicts_nothing(folder):
     train(folder, "--epsilon", 1)
     model = load_model(folder / "model.json")
@@ -154,6 +159,7 @@ def test_the_model_has_estimates_and_predicts_nothing(folder):
         save_onnx(folder / "model.onnx", model)
 
 
+@pytest.mark.slow
 def test_no_text_mentions_a_label(folder):
     shown = [train(folder, "--epsilon", 1, "--csv", folder / "table.csv").output]
     shown.append(command("ldp-central", "status", folder / "rows.csv").output)
@@ -167,6 +173,7 @@ def test_no_text_mentions_a_label(folder):
         assert not EMPTY_NAMES.search(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
 def test_each_learner_uses_several_answers_of_a_survey_with_a_label(folder, learner):
     label = {"name": "ill", "values": ["yes", "no"]}

@@ -36,6 +36,7 @@ class FakeRelay(FakeTransport):
         return super().request(method, url, body, timeout)
 
 
+@pytest.mark.slow
 def test_one_envelope_has_an_answer_to_every_question(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 0.001)
     fake = FakeRelay()

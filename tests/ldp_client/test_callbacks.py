@@ -30,6 +30,7 @@ def test_every_outcome_is_counted_and_called_back(client):
     assert one.outcomes == dict.fromkeys([state for state, _ in outcomes], 1)
 
 
+@pytest.mark.slow
 def test_the_callback_gets_the_report_before_its_outcome(client):
     for _ in range(50):
         outcomes: list[State] = []

@@ -86,6 +86,7 @@ def test_a_report_loads_the_client_and_msgpack_alone(plan):
     assert not {(folder, f"{name}.py") for folder, name in parts} & FOR_DESKS
 
 
+@pytest.mark.slow
 def test_client_packages_take_at_most_three_megabytes_and_a_fifth():
     total = 0
     for package in PACKAGES:

@@ -369,6 +369,7 @@ print(Client(url, relay=origin, digest=digest, journal=journal, transport=Held()
 """
 
 
+@pytest.mark.slow
 def test_a_report_that_another_process_has_sent_is_deleted_at_the_relay(build, tmp_path):
     fake = FakeRelay()
     client = build(fake, spread=3600)

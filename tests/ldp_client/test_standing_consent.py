@@ -328,6 +328,7 @@ def test_status_and_preview_show_the_series(device, capsys):
     assert "withdrawn: later plans are not answered" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_threads_do_not_overspend(device):
     device.agree(in_series(0), lifetime=2)
     clients = [device.client(in_series(number), spread=3600) for number in range(8)]

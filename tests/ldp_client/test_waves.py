@@ -73,6 +73,7 @@ def test_a_person_who_does_not_answer_in_time_has_missed_their_wave(clock, journ
     assert client.transport.bodies == []
 
 
+@pytest.mark.slow
 def test_a_wave_is_kept_through_withdrawals_and_grants(clock, journal):
     client = client_of(compile_waves(), journal)
     client.grant()
@@ -84,6 +85,7 @@ def test_a_wave_is_kept_through_withdrawals_and_grants(clock, journal):
         assert wave_of(journal) == wave
 
 
+@pytest.mark.slow
 def test_who_agrees_after_their_wave_is_not_asked(clock, tmp_path):
     plan = compile_waves()
     clock.now = plan.waves.list[2].opens
@@ -95,6 +97,7 @@ def test_who_agrees_after_their_wave_is_not_asked(clock, tmp_path):
     assert client.transport.bodies == []
 
 
+@pytest.mark.slow
 def test_waves_are_drawn_evenly(clock, tmp_path):
     drawn = []
     for person in range(120):
@@ -208,6 +211,7 @@ def test_a_clock_set_back_after_a_late_grant_leaves_no_reason(clock, journal):
     assert journal.entries()[0].reason == ""
 
 
+@pytest.mark.slow
 def test_the_command_says_when_the_person_is_asked(clock, journal, monkeypatch):
     plan = compile_waves()
     client_of(plan, journal).grant()

@@ -33,6 +33,7 @@ PAGES = {name: Response(200, body) for name, body in BODIES.items()}
 PAGES |= {str(status): Response(status, body) for status, body in STATUSES.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 @pytest.mark.parametrize("is_pinned", [False, True])
 def test_a_page_in_place_of_the_plan_is_a_fault_of_the_network(client, plan, page, is_pinned):

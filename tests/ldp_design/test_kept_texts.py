@@ -1,5 +1,7 @@
 """A validation round and a projected survey keep [about] and the texts of a survey."""
 
+import pytest
+
 from encoders.survey import Survey, read_survey
 from encoders.survey.display_texts import display_texts
 from ldp_design.authoring.project import write_projection
@@ -44,6 +46,7 @@ def require_kept(text: str, old: str, new: str) -> Survey:
     return survey
 
 
+@pytest.mark.slow
 def test_validation_round_keeps_the_texts_of_the_row():
     survey = with_texts(validate.SURVEY, "echo")
     written = write_validation_round(

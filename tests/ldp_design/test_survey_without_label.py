@@ -62,6 +62,7 @@ def run(line: str) -> Result:
     return command(*program, *arguments, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -89,6 +90,7 @@ def test_no_output_mentions_a_label_or_has_an_empty_name(folder, command):
     assert not MENTIONS.findall(result.output.replace("labelled.toml", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -105,6 +107,7 @@ def test_no_dossier_mentions_a_label_or_a_prediction(folder, options):
     assert text.count("any of these: small; large; glass") == ("open" not in options)
 
 
+@pytest.mark.slow
 def test_a_dossier_says_who_sends_nothing_only_if_somebody_must_answer(folder):
     for name, required in (("open", False), ("tea", True)):
         run(f"dossier {name}.toml -o page.html")
@@ -180,6 +183,7 @@ def test_yes_no_questions_need_people_in_closed_form(folder):
     assert "people needed for margins of at most 5%" in table
 
 
+@pytest.mark.slow
 def test_with_a_label_a_size_has_margins_for_all_people_too(folder):
     [size] = json.loads(run("size labelled.toml --margin 0.1 --json").stdout)
     label, *features = size["margins"]

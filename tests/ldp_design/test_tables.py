@@ -80,6 +80,7 @@ def test_the_predicted_margin_of_a_cell_is_the_reported_one():
     assert cost.margin == pytest.approx(Z95 * np.sqrt((stderr**2).mean()), rel=0.03)
 
 
+@pytest.mark.slow
 def test_of_a_feature_with_levels_the_size_is_that_of_cumulative_shares():
     levels = size_for_users(read(bins=64), 10_000)
     hours = levels.margins[3]
@@ -87,11 +88,13 @@ def test_of_a_feature_with_levels_the_size_is_that_of_cumulative_shares():
     assert "cumulative share" in format_size(levels)
 
 
+@pytest.mark.slow
 def test_a_feature_without_the_label_has_the_margin_of_all_people():
     age, *_ = [each for each in size_for_users(read(LABEL), 10_000, repeats=0).margins if each.name == "age"]
     assert age.class_margins == (age.overall,)
 
 
+@pytest.mark.slow
 def test_fewer_features_leave_out_their_tables():
     remedies = size_for_users(read(bins=30), 2_000).remedies
     assert remedies.features
@@ -125,6 +128,7 @@ def test_a_classifier_is_simulated_for_a_survey_with_tables():
     assert found.rows[0].accuracy > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [None, LABEL])
 def test_a_table_that_too_few_people_fill_is_noise_with_remedies(label):
     size = size_for_users(read(label, bins=4), 3_000, repeats=0)
@@ -142,6 +146,7 @@ def test_a_table_that_too_few_people_fill_is_noise_with_remedies(label):
     assert "in a row" in text
 
 
+@pytest.mark.slow
 def test_a_table_that_is_noise_can_be_left_out():
     size = size_for_users(read(), 10_000)
     assert size.noise == ()
@@ -157,6 +162,7 @@ def test_only_tables_of_the_author_are_graded():
     assert {each.kind for each in size.margins} <= {"categorical", "binned"}
 
 
+@pytest.mark.slow
 def test_the_predicted_margin_of_a_share_in_a_row_is_the_reported_one():
     survey, people = read(), 8_000
     plan, rng = survey.compile(), np.random.default_rng(1)
@@ -169,16 +175,19 @@ def test_the_predicted_margin_of_a_share_in_a_row_is_the_reported_one():
     assert size.margins[-1].margin == pytest.approx(Z95 * np.sqrt((np.stack(found) ** 2).mean()), rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_people_for_a_margin_are_enough_for_its_tables():
     size = size_for_margin(read(), 0.1)
     assert max(each.share for each in size.margins) <= 0.1
     assert size.margins[-1].share > 0.095
 
 
+@pytest.mark.slow
 def test_yes_no_questions_are_sized_for_a_survey_with_tables():
     assert size_questions(read(), 0.1)[0].questions == 1
 
 
+@pytest.mark.slow
 def test_the_warnings_of_results_call_the_same_tables_noise_as_the_size():
     survey = read()
     population = SyntheticPopulation.uniform(survey.compile())
@@ -189,6 +198,7 @@ def test_the_warnings_of_results_call_the_same_tables_noise_as_the_size():
         assert {str(each).partition(":")[0] for each in warnings} == set(size.noise)
 
 
+@pytest.mark.slow
 def test_the_dossier_names_a_table_that_is_noise(tmp_path):
     path = tmp_path / "survey.toml"
     path.write_text(make_text())

@@ -215,6 +215,7 @@ def test_the_model_states_the_epsilon_of_its_validation(model):
     assert [each.question for each in statement.validation.questions] == ["top 1", "top 2"]
 
 
+@pytest.mark.slow
 def test_a_round_whose_people_answer_all_questions_keeps_the_epsilon_of_each(model):
     relay = RELAYED[RELAYED.index("[relay]") : RELAYED.index("[features")]
     relay = relay.replace("night-work", "tea").replace("[relay]", f'[relay]\nask = "all"\n{RELAY_KEYS}')
@@ -229,6 +230,7 @@ def test_a_round_whose_people_answer_all_questions_keeps_the_epsilon_of_each(mod
     assert 0 < round_.epsilon <= 2 * read_survey(text).epsilon / count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("left_out", "ask"), [((), "all"), (("echo", "hours"), "one")])
 def test_a_round_of_a_survey_whose_people_answer_all_questions_validates_its_model(left_out, ask):
     """A round with a single question asks one, and spends less than all questions of the survey."""

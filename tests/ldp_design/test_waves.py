@@ -26,6 +26,7 @@ def test_one_wave_has_its_part_of_the_people():
     assert read_survey(USERS).of_one_wave() == read_survey(USERS)
 
 
+@pytest.mark.slow
 def test_the_size_is_that_of_one_wave(survey, tmp_path):
     for options in ([], ["--users", "3000"]):
         found = command("ldp-survey", "size", survey, *options)
@@ -36,6 +37,7 @@ def test_the_size_is_that_of_one_wave(survey, tmp_path):
         assert "Of 3,000 people in 3 waves" in found.stdout
 
 
+@pytest.mark.slow
 def test_the_dossier_says_that_each_person_is_asked_once(survey, tmp_path):
     command("ldp-survey", "dossier", survey, "-o", tmp_path / "dossier.html")
     text = (tmp_path / "dossier.html").read_text("utf-8")

@@ -186,6 +186,7 @@ def test_what_cannot_be_held_counts_nothing(tmp_path, monkeypatch):
     assert post(web, message()) == (202, None)
 
 
+@pytest.mark.slow
 def test_nonsense_locks_out_no_network(tmp_path):
     web = make_web(tmp_path, more='messages_per_network = 5\nproxies = ["127.0.0.1"]')
     nonsense = bytes(len(message()))

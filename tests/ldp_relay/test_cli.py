@@ -30,6 +30,7 @@ def test_status_does_not_create_a_database(tmp_path):
     assert not (tmp_path / "relay.db").exists()
 
 
+@pytest.mark.slow
 def test_messages_of_a_plan_that_is_not_served_are_named(tmp_path):
     settings = write_relay_files(tmp_path, small_text(free_port()), "http://127.0.0.1:9")
     former = relayed_plan(SMALL.replace("batch = 20", "batch = 21"))
@@ -45,6 +46,7 @@ def test_messages_of_a_plan_that_is_not_served_are_named(tmp_path):
     assert lines[-1].startswith(warning)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entries", "shown"),
     [
@@ -64,6 +66,7 @@ def test_serve_says_what_one_network_can_do(tmp_path, entries, shown):
     assert any(line.startswith(shown) for line in lines), lines
 
 
+@pytest.mark.slow
 def test_a_restart_says_what_it_has_forgotten(tmp_path):
     settings = write_relay_files(tmp_path, small_text(free_port()), "http://127.0.0.1:9")
     settings.write_text(settings.read_text().replace("messages_per_network = 0", "messages_per_network = 5"))

@@ -144,6 +144,7 @@ def names(count: int) -> list[bytes]:
     return [held_messages.name_of(b"%d" % number) for number in range(count)]
 
 
+@pytest.mark.slow
 def test_the_places_of_two_columns_are_independent():
     """Chi-square of the place in one column against the place in another; false alarms: 1e-9 each."""
     cells, table = 10, np.zeros((3, 10, 10))

@@ -371,6 +371,7 @@ def test_deleted_bytes_and_the_order_of_arrival_are_not_in_the_files(held, tmp_p
         assert (each in content) == (each not in gone)
 
 
+@pytest.mark.slow
 def test_the_order_of_one_survey_says_nothing_about_another(held):
     """Devices answer two surveys in one order; a false alarm has a probability below 1e-7."""
     count = 2_000

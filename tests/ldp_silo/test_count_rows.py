@@ -275,6 +275,7 @@ def test_the_digest_is_that_of_the_whole_file(plan, write_rows):
     assert digest.digest != hash_file(path, bytes(32)).digest
 
 
+@pytest.mark.slow
 def test_a_file_that_begins_with_an_earlier_file_is_refused(plan, write_rows):
     rows = draw_rows(3000)
     earlier = [hash_file(write_rows(rows[:size]), KEY) for size in (1, 2000, 3000)]

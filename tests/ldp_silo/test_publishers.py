@@ -221,6 +221,7 @@ def draw_epochs(epoch: Epoch, draw: random.Random) -> list[Epoch]:
     ]
 
 
+@pytest.mark.slow
 def test_the_sum_of_epsilon_is_never_below_what_a_person_can_spend(join, report, journal):
     report(join("a"), "ann")
     (epoch,) = journal.epochs()

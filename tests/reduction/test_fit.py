@@ -156,6 +156,7 @@ def test_a_component_without_variance_is_refused(method):
         fit(method, inputs, doubled, LABELS, 4)
 
 
+@pytest.mark.slow
 @given(st.floats(-8000, 8000), st.floats(1e-6, 1000))
 def test_bounds_are_rounded_outward_to_two_digits_of_their_distance(low, span):
     start, end = map(float, round_outward(low, low + span))

@@ -31,7 +31,7 @@ def small_and_full(small: object, full: object) -> list[Any]:
     `make test-all` takes the full one alone.
     """
     full_parameter = pytest.param(full, id="full", marks=[pytest.mark.slow, pytest.mark.statistics])
-    return [pytest.param(small, id="small", marks=pytest.mark.repeated), full_parameter]
+    return [pytest.param(small, id="small", marks=[pytest.mark.slow, pytest.mark.repeated]), full_parameter]
 
 
 def assert_unbiased(estimates: Sequence[IntervalEstimate], truth: np.ndarray, slack: float = 0.0) -> None:

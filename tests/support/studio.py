@@ -11,6 +11,8 @@ from pathlib import Path
 from tests.support.servers import inherited_environment, stop
 
 PROGRAM = "import sys; from encoders.extras import ldp_survey; sys.argv[0] = 'ldp-survey'; ldp_survey()"
+HASTY = f"from ldp_design.studio import server; server.IDLE_SECONDS = 8.0; {PROGRAM}"
+"""The program of a studio that ends soon after its page; a page loads in this time on a busy machine."""
 
 
 @dataclass
@@ -27,14 +29,16 @@ class RunningStudio:
 
 
 @contextmanager
-def run_studio(folder: Path, text: str | None = None, **variables: str) -> Iterator[RunningStudio]:
+def run_studio(
+    folder: Path, text: str | None = None, program: str = PROGRAM, **variables: str
+) -> Iterator[RunningStudio]:
     """Run the studio on a survey file in a folder, which also has its drafts and temporary files."""
     path = folder / "survey.toml"
     if text is not None:
         path.write_text(text, "utf-8")
     environment = inherited_environment() | {"XDG_STATE_HOME": str(folder / "state"), "TMPDIR": str(folder)}
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "studio", str(path), "--no-browser"],
+        [sys.executable, "-c", program, "studio", str(path), "--no-browser"],
         stdout=subprocess.PIPE,
         text=True,
         env=environment | variables,

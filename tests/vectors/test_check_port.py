@@ -212,6 +212,7 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[[Respond, list[Path]], in
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG_ADAPTERS)
 def test_port_that_reads_or_writes_differently_fails(mistake, check):
     path, respond = WRONG_ADAPTERS[mistake]
@@ -344,6 +345,7 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG_PORTS)
 def test_port_that_computes_differently_fails(mistake, check, monkeypatch):
     path, owner, name, wrong = WRONG_PORTS[mistake]

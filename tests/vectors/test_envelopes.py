@@ -34,6 +34,7 @@ def read(name: str) -> dict[str, Any]:
 ENVELOPES, PLANS = read("envelopes"), read("relay-plans")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survey", ENVELOPES["surveys"] + ENVELOPES["waves"])
 def test_every_report_follows_from_row_and_random_bytes_and_the_seals_open(survey):
     plan = Plan.from_json(survey["plan"].encode())
@@ -56,11 +57,13 @@ def test_every_report_follows_from_row_and_random_bytes_and_the_seals_open(surve
         assert asked == list(range(first, first + len(plan.questions)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PLANS["good"], ids=[each["name"] for each in PLANS["good"]])
 def test_plans_at_the_limits_are_taken(case):
     assert Plan.from_json(case["plan"].encode()).asks_all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PLANS["bad"], ids=[each["name"] for each in PLANS["bad"]])
 def test_plans_just_above_a_limit_are_refused(case):
     with pytest.raises((PrivacyError, SurveyError)):

@@ -468,6 +468,7 @@ BAD_PLANS, BAD_WITHOUT_LABEL = (read(HERE / f"{name}.json") for name in ("bad-pl
 REFUSED = [*BAD_PLANS["plans"], *BAD_WITHOUT_LABEL["plans"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED, ids=[case["name"] for case in REFUSED])
 def test_every_bad_plan_is_refused(case):
     spends = case["name"].endswith("spends more than epsilon")

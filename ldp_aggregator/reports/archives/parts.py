@@ -226,7 +226,7 @@ def open_workers(workers: int | str) -> Iterator[Run]:
     else:
         with _errors(f"the Dask cluster {workers} cannot be reached", OSError, ValueError):
             client = _DASK.load().Client(workers, timeout=_TIMEOUT_SECONDS)
-        needs = "this version of ldp-bayes[train,dask], and 300 MB of memory"
+        needs = "this version of ldp-bayes[analyst,dask], and 300 MB of memory"
         with client, _errors(f"the Dask cluster failed: each worker needs {needs}", Exception):
             # never pure: Dask would reuse the result of a file of the same name, which may have changed
             yield client.get_executor(pure=False).map

@@ -1,22 +1,18 @@
 /** Requests to the studio's server; an error carries the sentence that the server gives. */
 
 async function send(method, path, body, type) {
-  let response;
-  try {
-    response = await fetch(path, { method, body, headers: body === undefined ? {} : { "Content-Type": type } });
-  } catch {
-    throw new Error("");
-  }
+  const headers = body === undefined ? {} : { "Content-Type": type };
+  const response = await fetch(path, { method, body, headers }).catch(() => { throw new Error(""); });
   if (response.ok) return response;
   const { message } = await response.json().catch(() => ({ message: "" }));
   throw new Error(message);
 }
 
 export const get = async (path) => (await send("GET", path)).json();
-export const post = async (path, body = {}) =>
-  (await send("POST", path, JSON.stringify(body), "application/json")).json();
+const sendObject = (path, body) => send("POST", path, JSON.stringify(body), "application/json");
+export const post = async (path, body = {}) => (await sendObject(path, body)).json();
+export const download = async (path, body) => (await sendObject(path, body)).blob();
 export const postFile = async (path, file) => (await send("POST", path, file, "application/octet-stream")).json();
-export const download = async (path) => (await send("POST", path, "{}", "application/json")).blob();
 
 /** Call a function with each line of a JSON stream, while it arrives. */
 export async function readLines(path, take, signal) {

@@ -28,9 +28,7 @@ export function redraw(parent, ...children) {
   const kept = active?.id && parent.contains(active) && {
     id: active.id,
     typed: active.defaultValue !== undefined && active.value !== active.defaultValue ? active.value : null,
-    place: active.type === "text" || active.tagName === "TEXTAREA" ? [
-      active.selectionStart, active.selectionEnd
-    ] : null,
+    place: active.selectionStart !== undefined && [active.selectionStart, active.selectionEnd],
   };
   const open = [...parent.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
   isRedrawing = true; // browsers report a change of a field that is removed while somebody types in it
@@ -48,7 +46,7 @@ export function redraw(parent, ...children) {
     const commit = () => again.value !== again.defaultValue && again.dispatchEvent(new Event("change"));
     again.addEventListener("blur", commit, { once: true }); // browsers see only what was typed here
   }
-  if (kept.place && again.setSelectionRange) again.setSelectionRange(...kept.place);
+  if (kept.place && again.selectionStart !== null) again.setSelectionRange(...kept.place);
 }
 
 /** Say a sentence to people who listen to the page. */

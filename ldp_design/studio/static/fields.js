@@ -1,17 +1,34 @@
 /** Fields of the survey: each shows an entry, writes it when the author leaves the field, and shows its mistakes. */
 
 import { h, note } from "./dom.js";
-import { edit, find, problemsAt, store } from "./store.js";
-import { t } from "./words.js";
+import { list } from "./kinds.js";
+import { edit, features, find, problemsAt, store } from "./store.js";
+import { t, translate } from "./words.js";
 
-/** Return the id of an element for an entry. */
-export const idOf = (path) => `f-${path.join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}`;
+/** Return the id of an element for an entry: with the places of questions and answers, as names change. */
+export function idOf(path) {
+  const start = path[0] === "texts" ? 2 : 0;
+  const isFeature = path[start] === "features";
+  const entry = find(...path.slice(start, start + (isFeature ? 2 : 1)));
+  const isAnswer = path.length === start + (isFeature ? 4 : 3) && path.at(-2) === "values";
+  const answers = isAnswer ? list(entry?.values ?? entry?.choices).map(String) : [];
+  const places = path.map((key, at) => (
+    isFeature && at === start + 1 ? features().indexOf(key)
+      : isAnswer && at === path.length - 1 ? answers.indexOf(key) : key));
+  return `f-${places.join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}`;
+}
 
 /** Return the mistakes of an entry, as a list that the field names. */
 export function mistakes(path, below = false) {
-  const found = problemsAt(path, below);
-  return found.length > 0 && h("ul", { class: "mistakes", id: `${idOf(path)}-why` },
-    found.map(({ severity, message }) => h("li", { class: severity }, message)));
+  return listProblems(problemsAt(path, below), `${idOf(path)}-why`, false);
+}
+
+/** Return mistakes and warnings as a list, perhaps with their places in the file. */
+export function listProblems(problems, id, isPlaced = true) {
+  const place = ({ line, field: path }) => isPlaced
+    && [line && t("line", line), path].filter(Boolean).map((each) => `${each}: `);
+  return problems.length > 0 && h("ul", { class: "mistakes", id },
+    problems.map((each) => h("li", { class: each.severity }, place(each), translate(each.message))));
 }
 
 /** Return operations that write a text or a number, or delete the entry if it is empty. */
@@ -22,19 +39,19 @@ export function write(path, text, isNumber = false) {
 
 /** Return an input for the entry at a path; `save` returns the operations that write what was entered. */
 export function input(path, name, { area, number, shown, placeholder, save, ...others } = {}) {
-  const value = shown ?? find(...path) ?? "";
+  let value = String(shown ?? find(...path) ?? "");
   const found = problemsAt(path);
   const element = h(area ? "textarea" : "input", {
-    id: idOf(path), type: area ? null : "text", value: String(value), placeholder,
+    id: idOf(path), type: area ? null : "text", value, placeholder,
     "aria-label": name, rows: area ? 2 : null, inputmode: number ? "decimal" : null,
     "aria-invalid": found.some(({ severity }) => severity === "error") ? "true" : null,
     "aria-describedby": found.length ? `${idOf(path)}-why` : null,
     onchange: () => {
       const text = element.value.trim();
-      if (text === String(value)) return;
-      const operations = save ? save(text) : write(path, text, number);
+      if (text === value) return;
+      value = text;
       element.defaultValue = element.value;
-      if (operations.length) void edit(operations);
+      void edit(() => (save ? save(text) : write(path, text, number)));
     },
     ...others,
   });
@@ -43,10 +60,11 @@ export function input(path, name, { area, number, shown, placeholder, save, ...o
 
 /** Return an input below its label, with a hint and its mistakes. */
 export function field(path, name, { hint, ...options } = {}) {
-  return h("div", { class: "field" },
-    h("label", { for: idOf(path) }, name), hint && note(hint),
-    input(path, null, options), mistakes(path));
+  return labelled(idOf(path), name, hint, input(path, null, options), mistakes(path));
 }
+
+const labelled = (id, name, hint, ...content) => h("div", { class: "field" },
+  h("label", { for: id }, name), hint && note(hint), content);
 
 /** Return a checkbox for something that is on or off. */
 export function check(id, name, isOn, change, hint) {
@@ -57,26 +75,19 @@ export function check(id, name, isOn, change, hint) {
 
 /** Return a list of choices below a label; `options` are pairs of value and text. */
 export function choose(id, name, options, value, change, hint) {
-  return h("div", { class: "field" },
-    h("label", { for: id }, name), hint && note(hint),
-    h("select", { id, value, onchange: (event) => change(event.target.value) },
-      options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
+  return labelled(id, name, hint, h("select", { id, value, onchange: (event) => change(event.target.value) },
+    options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
 }
 
 export const button = (id, text, click, attributes = {}) => h(
   "button", { type: "button", id, onclick: click, ...attributes }, text);
 
-/** Return the survey's first language, whose title is also that of [about]. */
-export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
-
 /** Return a table with a row for each text, and a column for each language. */
-export function textGrid(head, rows, tags) {
+export function textGrid(rows, tags, hasActions = false) {
+  const heads = [h("td", {}), ...[...tags.map(languageName)].map((each) => h("th", { scope: "col" }, each)),
+    hasActions && h("th", { scope: "col" }, h("span", { class: "hidden" }, t("actions")))];
   return h("div", { class: "scroll" }, h("table", { class: "grid" },
-    h("thead", {},
-      h("tr", {},
-        [...head, ...tags.map(languageName)].map((each) => h(
-          "th", { scope: "col" }, each || h("span", { class: "hidden" }, t("actions")))))),
-    h("tbody", {}, rows)));
+    h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
 }
 
 export function languageName(tag) {
@@ -106,6 +117,5 @@ export const h3 = (name) => h("h3", {}, t(name));
 export const heading = (name) => [h2(name), h("p", { class: "lead" }, t(`${name}_lead`))];
 
 /** Return an input of the page's own state, below its label. */
-export const ownInput = (id, name, value, take, { hint, ...attributes } = {}) => h("div", { class: "field" },
-  h("label", { for: id }, name), hint && h("p", { class: "hint" }, hint),
+export const ownInput = (id, name, value, take, { hint, ...attributes } = {}) => labelled(id, name, hint,
   h("input", { id, type: "text", value, oninput: (event) => take(event.target.value), ...attributes }));

@@ -1,5 +1,7 @@
 /** The kinds of answers, and the entries of the survey file that each has. */
 
+import { find } from "./store.js";
+
 export const KINDS = ["one", "yesno", "scale", "several", "number", "bins", "edges"];
 const KEYS = ["values", "choices", "range", "bins", "edges", "ordered", "spread", "moments"];
 const ANSWERS = ["answer-1", "answer-2"];
@@ -34,13 +36,13 @@ export function entriesOf(kind, entry = {}) {
   }
 }
 
-/** Return operations that give a feature another kind. */
-export function changeKind(name, entry, kind) {
+/** Return operations that give the feature at a path another kind. */
+export function changeKind(path, kind) {
+  const entry = find(...path);
   const wanted = entriesOf(kind, entry);
-  const path = (key) => ["features", name, key];
   return [
-    ...KEYS.filter((key) => key in entry && !(key in wanted)).map((key) => ({ op: "delete", path: path(key) })),
-    ...Object.entries(wanted).map(([key, value]) => ({ op: "set", path: path(key), value })),
+    ...KEYS.filter((key) => key in entry && !(key in wanted)).map((key) => ({ op: "delete", path: [...path, key] })),
+    ...Object.entries(wanted).map(([key, value]) => ({ op: "set", path: [...path, key], value })),
   ];
 }
 

@@ -2,16 +2,24 @@
 
 import { get, post } from "./api.js";
 import { h, redraw, row, setStage } from "./dom.js";
-import { button, choose, h2 } from "./fields.js";
+import { button, choose, h2, listProblems } from "./fields.js";
 import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
-import { drawSizes, verify } from "./sizes.js";
+import { drawSizes } from "./sizes.js";
 import { drawStart } from "./start.js";
-import { onChange, refresh, reload, run, store, take } from "./store.js";
+import { onChange, refresh, reload, run, say, store, take } from "./store.js";
 import { drawPage, drawTrial } from "./trial.js";
 import { language, loadWords, t } from "./words.js";
 
-const VIEWS = ["questions", "sizes", "page", "trial", "publish", "file"];
+const PARTS = {
+  questions: () => (store.state.tables ? drawQuestions() : drawFile()),
+  sizes: drawSizes,
+  page: drawPage,
+  trial: drawTrial,
+  publish: () => drawPublish(go),
+  file: () => [drawFile(), drawStart(false)],
+  start: () => drawStart(true),
+};
 let text = "";
 let textVersion = -1;
 let isGone = false;
@@ -25,34 +33,20 @@ function draw() {
   redraw(document.getElementById("app"),
     h("a", { class: "skip", href: "#main" }, t("skip")),
     h("header", {}, drawHead(isNew),
-      !isNew && h("nav", { "aria-label": t("parts") }, h("ol", {}, VIEWS.map(drawStep)))),
+      !isNew && h("nav", { "aria-label": t("parts") }, h("ol", {}, Object.keys(PARTS).slice(0, -1).map((each, place) =>
+        h("li", {}, button(`view-${each}`, t(`view_${each}`), () => go(each), {
+          "aria-current": view === each ? "page" : null, "data-step": place + 1
+        })))))),
     h("main", { id: "main", tabindex: "-1" }, drawMessages(), drawView(shown)));
   document.title = `${state.saved ? "" : "\u2022 "}${state.name} \u2013 ${t("studio")}`;
-}
-
-function drawStep(view, place) {
-  const attributes = { "aria-current": store.view === view ? "page" : null, "data-step": place + 1 };
-  return h("li", {}, button(`view-${view}`, t(`view_${view}`), () => go(view), attributes));
 }
 
 /** Draw a part; a file whose tables are not what a survey has is shown as text. */
 function drawView(view) {
   try {
-    return drawPart(view);
+    return PARTS[view]();
   } catch {
     return [h("p", { class: "alarm", role: "alert" }, t("only_text")), drawFile()];
-  }
-}
-
-function drawPart(view) {
-  switch (view) {
-    case "start": return drawStart(true);
-    case "sizes": return drawSizes();
-    case "page": return drawPage();
-    case "trial": return drawTrial();
-    case "publish": return drawPublish(go);
-    case "file": return [drawFile(), drawStart(false)];
-    default: return store.state.tables ? drawQuestions() : drawFile();
   }
 }
 
@@ -67,9 +61,9 @@ function drawHead(isNew) {
   const wrong = state.problems.filter(({ severity }) => severity === "error").length;
   return h("div", { class: "bar-top" },
     h("h1", {}, h("span", {}, t("studio")), " ", h("code", { title: state.path }, state.name)),
-    !isNew && h(
-      "p", { class: "status" }, wrong ? h("strong", { class: "wrong" }, t("mistakes", wrong)) : t("valid"), " \u00b7 ",
-      state.saved ? t("saved") : t("unsaved")),
+    !isNew && h("p", { class: "status" },
+      wrong ? button("wrong", t("mistakes", wrong), () => go("file"), { class: "small wrong" }) : t("valid"),
+      " \u00b7 ", t(state.saved ? "saved" : "unsaved")),
     row(!isNew && [
         button("undo", t("undo"), () => run(() => post("api/undo")), { disabled: !state.undo }),
         button("redo", t("redo"), () => run(() => post("api/redo")), { disabled: !state.redo }),
@@ -91,29 +85,21 @@ function drawMessages() {
       button("mine", t("mine"), () => resolve(true)), button("theirs", t("theirs"), () => resolve(false))))];
 }
 
-const resolve = (mine) => run(() => post("api/resolve", { mine })).then((state) => {
-  if (!state) return;
-  store.message = t("kept", state.kept);
-  refresh();
-});
+const resolve = (mine) => run(() => post("api/resolve", { mine })).then((state) => state && say(t("kept", state.kept)));
 
 /** The file as text: the truth, and the way to entries that the other parts do not show. */
 function drawFile() {
-  const { problems } = store.state;
-  const area = h("textarea",
-    {
-      id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint",
-      oninput: () => { text = area.value; }
-    });
+  const area = h("textarea", {
+    id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint",
+    oninput: () => { text = area.value; }
+  });
   if (textVersion !== store.state.version) {
     textVersion = store.state.version;
     void get("api/text").then((found) => refresh(text = found.text));
   }
   return [
     h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
-    h("ul", { class: "mistakes" },
-      problems.map(({ severity, line, field, message }) => h(
-        "li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", message))),
+    listProblems(store.state.problems),
     h("div", { class: "field" }, h("label", { for: "text" }, store.state.name), area),
     button("take-text", t("take_text"), () => run(() => post("api/text", { text })))];
 }
@@ -144,5 +130,4 @@ addEventListener("keydown", (event) => {
 await loadWords(navigator.language);
 onChange(draw);
 take(await get("api/state"));
-verify();
 listen();

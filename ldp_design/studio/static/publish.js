@@ -5,7 +5,7 @@ import { announce, card, h, note, row } from "./dom.js";
 import { button, check, h3, heading, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { t } from "./words.js";
-import { verify } from "./sizes.js";
+import { callResult, verify } from "./sizes.js";
 
 const form = { collector: "", allowEnglish: false };
 let busy = false;
@@ -13,27 +13,22 @@ let outcome = "";
 
 /** Return the checklist: whether a point is done, its words, and where it is changed. */
 function points() {
-  const { facts, saved, keys } = store.state;
+  const { size, state: { facts, saved, keys } } = store;
   const first = languages()[0];
   const about = (key) => find("about", key) || (first && find("texts", first, "about", key));
   const lacking = Object.entries(facts?.missing ?? {}).filter(([, texts]) => texts.length);
-  const { size } = store;
-  const noisy = size?.version === store.state.version ? size.noise : null;
+  const noise = size?.version === store.state.version ? size.noise.map(callResult).join(", ") : null;
+  const hasRelay = facts?.relay?.has_keys && !find("relay", "url").includes("relay.example");
+  const lacks = lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ");
+  const untranslated = facts?.untranslated.join(", ");
   return [
     [Boolean(facts), t("todo_valid"), "questions"],
     [Boolean(about("contact")), t("todo_contact"), "questions"],
     [Boolean(about("retention")), t("todo_retention"), "questions"],
-    [
-      languages().length > 0 && !lacking.length,
-      lacking.length ? t("todo_lacking", lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ")
-      ) : t("todo_languages"),
-      "questions"],
-    [!facts?.untranslated.length, t("todo_words", facts?.untranslated.join(", ") || "\u2013"), "publish"],
-    [
-      noisy !== null && !noisy.length,
-      noisy?.length ? t("todo_noise", noisy.join(", ")) : noisy ? t("todo_sizes") : t("computing"), "sizes"],
-    find("relay") && [
-      Boolean(facts?.relay?.has_keys) && !find("relay", "url")?.includes("relay.example"), t("todo_relay"), "sizes"],
+    [languages().length > 0 && !lacks, lacks ? t("todo_lacking", lacks) : t("todo_languages"), "questions"],
+    [!untranslated, t("todo_words", untranslated || "\u2013"), "publish"],
+    [noise === "", noise ? t("todo_noise", noise) : t(noise === "" ? "todo_sizes" : "computing"), "sizes"],
+    find("relay") && [Boolean(hasRelay), t("todo_relay"), "sizes"],
     [Boolean(keys.signature), t("todo_key"), "publish"],
     [saved, t("todo_saved"), "publish"],
   ].filter(Boolean);
@@ -44,19 +39,19 @@ export function drawPublish(go) {
   const { facts, path, saved } = store.state;
   const unspoken = facts?.untranslated ?? [];
   const isReady = facts && saved && !busy;
+  const lacksKeys = find("relay") && !facts?.relay?.has_keys;
   return [
     ...heading("publish"),
     card(h3("checklist"), h("ul", { class: "todo" }, points().map((point, place) => drawPoint(point, place, go)))),
     card(h3("files"),
-      find("relay") ? h("p", {}, t("relay_page"))
-        : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; }, {
-          hint: t("collector_hint"), type: "url", placeholder: "https://collector.example",
-        }),
+      find("relay") ? h("p", {}, t(lacksKeys ? "relay_first" : "relay_page"))
+        : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; },
+          { hint: t("collector_hint"), type: "url", placeholder: "https://collector.example" }),
       unspoken.length > 0 && check("allow-english", t("allow_english", unspoken.join(", ")), form.allowEnglish,
         (isOn) => { form.allowEnglish = isOn; }),
       !saved && note(t("save_first")),
-      row(button("zip", t("zip"), () => make(downloadZip), { class: "primary", disabled: !isReady }),
-        button("folder", t("folder"), () => make(writeFolder), { disabled: !isReady })),
+      row(button("zip", t("zip"), () => make("zip"), { class: "primary", disabled: !isReady || lacksKeys }),
+        button("folder", t("folder"), () => make("folder"), { disabled: !isReady || lacksKeys })),
       h("p", { role: "status" }, busy ? t("writing") : outcome)),
     drawSignature(isReady),
     card(h3("commands"), note(t("commands_hint", path)), h("dl", { class: "commands" }, commands().map(drawCommand)))];
@@ -77,29 +72,21 @@ function drawSignature(isReady) {
     button("sign", key ? t("sign") : t("make_key"), () => run(() => post("api/sign")), { disabled: !isReady }));
 }
 
-async function downloadZip(query) {
-  const name = `${store.state.facts.id}.zip`;
-  const href = URL.createObjectURL(await download(`api/publish/zip?${query}`));
-  h("a", { href, download: name }).click();
-  return t("zip_done", name);
-}
-
-const writeFolder = async (query) => t("folder_done", (await post(`api/publish/folder?${query}`)).folder);
-
-async function make(step) {
-  const query = new URLSearchParams();
-  if (!find("relay")) query.set("collector", form.collector);
-  if (form.allowEnglish) query.set("allowEnglish", "1");
+async function make(kind) {
+  const request = { ...form, form: kind, collector: find("relay") ? "" : form.collector };
   busy = true;
-  outcome = "";
-  refresh();
+  refresh(outcome = "");
   try {
-    announce(outcome = await step(query));
+    if (kind === "zip") {
+      const name = `${store.state.facts.id}.zip`;
+      h("a", { href: URL.createObjectURL(await download("api/publish", request)), download: name }).click();
+      outcome = t("zip_done", name);
+    } else outcome = t("folder_done", (await post("api/publish", request)).folder);
+    announce(outcome);
   } catch (error) {
     fail(error);
   }
-  busy = false;
-  refresh();
+  refresh(busy = false);
 }
 
 /** Return what operators and analysts run, as pairs of words and command. */
@@ -116,9 +103,4 @@ function commands() {
   ].filter(Boolean);
 }
 
-function drawCommand([name, line], place) {
-  const copy = () => navigator.clipboard.writeText(line).then(() => announce(t("copied")));
-  return [h("dt", {}, t(name)), h("dd", {}, h("code", {}, line),
-    button(`copy-${place}`, t("copy_command"), copy,
-      { class: "small", "aria-label": `${t("copy_command")}: ${t(name)}` }))];
-}
+const drawCommand = ([name, line]) => [h("dt", {}, t(name)), h("dd", {}, h("code", {}, line))];

@@ -2,24 +2,24 @@
 
 import { card, h, note, row } from "./dom.js";
 import {
-  button, check, choose, field, firstLanguage, h3, heading, idOf, input, languageName, mistakes, textCells, textGrid,
-  write,
+  button, check, choose, field, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
-import { edit, fail, features, find, languages, problemsAt, refresh, store } from "./store.js";
+import { edit, features, find, languages, now, problemsAt, refresh, say, store, titleOf } from "./store.js";
 import { t } from "./words.js";
 
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
+const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"];
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
-const MAX_PLACEHOLDER = /^(question|answer)-\d+$/;
+const NAME = "\u0000name";
+const PLACEHOLDER = /^(question|answer)-\d+$/;
 
 export function drawQuestions() {
   const names = features();
   const label = find("label");
   return [
     ...heading("questions"),
-    drawLost(),
     drawSurvey(),
     h("ol", { class: "cards" },
       label && h("li", {}, drawCard(["label"], label, String(label.name ?? ""), null)),
@@ -29,43 +29,32 @@ export function drawQuestions() {
     drawTables()];
 }
 
-/** Mistakes whose place the page does not show. */
-function drawLost() {
-  const shown = /^(features\.|tables|label|about|texts|survey|relay)/;
-  const lost = store.state.problems.filter(({ field: path }) => !path || !shown.test(path));
-  return lost.length > 0 && h("ul", { class: "mistakes" },
-    lost.map(({ severity, message, field: path, line }) => h("li", { class: severity },
-      [line && t("line", line), path, message].filter(Boolean).join(": "))));
-}
-
 // -- the survey itself ------------------------------------------------------------------------------------
 
 function drawSurvey() {
   const tags = languages();
-  const rows = tags.length ? [
-    textRow(t("title"), tags, (tag) => ["texts", tag, "title"], {
+  const line = (name, pathOf, options) => textRow(t(name), textCells(t(name), tags, pathOf, options));
+  const rows = [
+    line("title", (tag) => ["texts", tag, "title"], {
       fallback: () => find("about", "title"),
       save: (tag, text) => [
-        ...write(["texts", tag, "title"], text), ...(tag === tags[0] ? write(["about", "title"], text) : [])],
+        write(["texts", tag, "title"], text), tag === tags[0] && write(["about", "title"], text)],
     }),
-    textRow(t("intro"), tags, (tag) => ["texts", tag, "help"], { area: true }),
-    ...ABOUT.map((key) => textRow(
-      t(key), tags, (tag) => (tag === tags[0] ? ["about", key] : ["texts", tag, "about", key]),
-      { area: key === "purpose" })),
-  ] : [];
-  const without = [
-    "en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"
-  ].filter((each) => !tags.includes(each));
+    line("intro", (tag) => ["texts", tag, "help"], { area: true }),
+    ...ABOUT.map((key) => line(
+      key, (tag) => (tag === tags[0] ? ["about", key] : ["texts", tag, "about", key]), { area: key === "purpose" }))];
+  const without = LANGUAGES.filter((each) => !tags.includes(each));
   const named = (shown) => [["", t("choose")], ...shown.map((tag) => [tag, languageName(tag)])];
   const isOpen = !find("about", "contact");
   return h("details", { id: "about", class: "card", open: isOpen }, h("summary", {}, t("about_survey")),
-    tags.length > 0 && textGrid([""], rows, tags),
+    tags.length > 0 && textGrid(rows, tags),
     mistakes(["about"], true), mistakes(["texts"]),
     row(
       choose("add-language", t("add_language"), named(without), "",
-        (tag) => edit({ op: "add", path: ["texts", tag], value: { entries: {} } }), !tags.length && t("no_language")),
+        (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: {} } })),
+        !tags.length && t("no_language")),
       tags.length > 1 && choose("drop-language", t("drop_language"), named(tags), "",
-        (tag) => edit({ op: "delete", path: ["texts", tag] })),
+        (tag) => edit(() => ({ op: "delete", path: ["texts", tag] }))),
       field(["survey", "id"], t("id"), { hint: t("id_hint"), save: saveId })));
 }
 
@@ -75,28 +64,22 @@ function saveId(id) {
   return [...write(["survey", "id"], id), ...moved];
 }
 
-const textRow = (name, tags, pathOf, options) =>
-  h("tr", {}, h("th", { scope: "row" }, name), textCells(name, tags, pathOf, options));
+const textRow = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name),
+  cells.map((each) => (each instanceof Element ? each : h("td", {}, each))));
 
 // -- a question -------------------------------------------------------------------------------------------
 
 const textPath = (path, tag, ...rest) => ["texts", tag, ...path, ...rest];
 
-function titleOf(path, name) {
-  const tag = firstLanguage();
-  return (tag && find(...textPath(path, tag, "title"))) || name;
-}
-
 function drawCard(path, entry, name, place) {
-  const key = path.join(".");
-  const isOpen = store.open === key;
+  const isOpen = store.open === (place ?? "label");
   const kind = path[0] === "label" ? "target" : kindOf(entry);
   const wrong = problemsAt(path, true).filter(({ severity }) => severity === "error").length
     + languages().flatMap((tag) => problemsAt(textPath(path, tag), true)).length;
   const id = `card-${place ?? "label"}`;
   return h("section", { class: "card question", "aria-labelledby": id },
     h("div", { class: "head" },
-      h("h3", {}, button(id, titleOf(path, name), () => refresh(store.open = isOpen ? null : key),
+      h("h3", {}, button(id, titleOf(name), () => refresh(store.open = isOpen ? null : place ?? "label"),
         { class: "plain", "aria-expanded": String(isOpen) })),
       h("span", { class: "kind" }, t(`kind_${kind}`),
         wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)),
@@ -106,77 +89,75 @@ function drawCard(path, entry, name, place) {
 
 function drawActions(path, name, place) {
   const names = features();
-  const move = (to) => edit({ op: "move", path, value: to }).then(() => document.getElementById(`card-${to}`)?.focus());
+  const move = async (to) => {
+    if (store.open === place) store.open = to;
+    await edit(() => ({ op: "move", path, value: to }));
+    document.getElementById(`card-${to}`)?.focus();
+  };
   const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
-    { class: "small", "aria-label": `${t(key)}: ${titleOf(path, name)}`, title: t(key), ...attributes });
+    { class: "small", "aria-label": `${t(key)}: ${titleOf(name)}`, title: t(key), ...attributes });
   return h("span", { class: "actions" },
     act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
-    act("copy", t("copy"), () => edit({ op: "copy", path, value: slug(name, names, "-") })),
-    act("remove", "\u2715", () => edit({ op: "remove", path })));
+    act("copy", t("copy"), () => edit(() => ({ op: "copy", path, value: slug(name, features(), "-") }))),
+    act("remove", "\u2715", () => edit(() => ({ op: "remove", path }), store.open = null)));
 }
 
 function drawEditor(path, entry, name, kind) {
   const tags = languages();
   const isLabel = path[0] === "label";
-  const namePath = isLabel ? ["label", "name"] : [...path, "\u0000name"];
-  const rename = (text) => {
-    if (isLabel) return write(namePath, text);
-    if (store.open === path.join(".")) store.open = `features.${text}`;
-    return text ? [{ op: "rename", path, value: text }] : [];
-  };
+  const rename = (text) => (isLabel ? write(["label", "name"], text) : text && { op: "rename", path, value: text });
   const titled = (tag, text) => {
-    const operations = write(textPath(path, tag, "title"), text);
-    if (isLabel || !MAX_PLACEHOLDER.test(name) || tag !== tags[0] || !text) return operations;
-    return [...operations, ...rename(slug(text, features()))];
+    const isFirst = PLACEHOLDER.test(now(path)[1]) && tag === tags[0] && text;
+    return [write(textPath(path, tag, "title"), text), isFirst && rename(slug(text, features()))];
   };
-  const rows = [
-    h("tr", {}, h("th", { scope: "row" }, t("question")), h("td", { "data-label": t("short") },
-      input(namePath, `${t("question")}, ${t("short")}`, { shown: name, save: rename }), mistakes(namePath)),
-      h("td", {}), textCells(t("question"), tags, (tag) => textPath(path, tag, "title"), { save: titled })),
-    h("tr", {}, h("th", { scope: "row" }, t("help")), h("td", {}), h("td", {}),
-      textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true })),
-    ...drawAnswers(path, entry, kind, tags)];
+  const title = textCells(t("question"), tags, (tag) => textPath(path, tag, "title"), { save: titled });
+  const help = textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true });
+  const [answers, names] = drawAnswers(path, entry, kind, tags);
   return h("div", { class: "editor" },
     !isLabel && choose(idOf([...path, "kind"]), t("kind"), KINDS.map((each) => [each, t(`kind_${each}`)]), kind,
-      (wanted) => edit(changeKind(path[1], entry, wanted)), t(`hint_${kind}`)),
+      (wanted) => edit(() => changeKind(path, wanted)), t(`hint_${kind}`)),
     isLabel && note(t("target_hint")),
     row(drawNumbers(path, kind)),
-    textGrid(["", t("short"), ""], rows, tags),
-    (entry.values || entry.choices) && kind !== "yesno" && button(
-      `more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
-    mistakes(path),
-    FURTHER_KEYS.map((key) => mistakes([...path, key])),
+    textGrid([textRow(t("question"), title), textRow(t("help"), help), ...answers], tags, answers.length > 0),
+    (entry.values || entry.choices) && kind !== "yesno"
+      && button(`more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
+    [[], ...FURTHER_KEYS].map((key) => mistakes([...path, ...[key].flat()])),
+    h("details", { id: `names-${idOf(path)}`, open: !tags.length }, h("summary", {}, t("short")), note(t("short_hint")),
+      h("div", { class: "columns" },
+        field(isLabel ? ["label", "name"] : [...path, NAME], t("short_name"), { shown: name, save: rename }), names)),
     !isLabel && drawOptions(path, entry));
 }
 
+/** Return the rows of a question's answers, and fields for their short names. */
 function drawAnswers(path, entry, kind, tags) {
   const key = entry.choices ? "choices" : "values";
   const answers = answersOf(entry);
   const change = (old, made) => ({ op: "value", path: [...path, key], value: { old, new: made } });
   const rows = answers.map((answer, place) => {
-    const name = t("answer", place + 1);
-    const own = [...path, key, String(place)];
     const titled = (tag, text) => {
-      const made = MAX_PLACEHOLDER.test(answer) && tag === tags[0] && text ? slug(text, answers, " ") : answer;
-      return [...(made === answer ? [] : [change(answer, made)]), ...write(textPath(path, tag, "values", made), text)];
+      const known = now([...path, "values", answer]).at(-1);
+      const isFirst = PLACEHOLDER.test(known) && tag === tags[0] && text;
+      const made = isFirst ? slug(text, answersOf(find(...path)), " ") : known;
+      return [isFirst && change(known, made), write(textPath(path, tag, "values", made), text)];
     };
-    return h("tr", {}, h("th", { scope: "row" }, name),
-      h("td", { "data-label": t("short") },
-        kind === "yesno" ? answer : input(
-          own, `${name}, ${t("short")}`, { shown: answer, save: (text) => (text ? [change(answer, text)] : []) })),
-      h("td", {}, kind !== "yesno" && [
-        place > 0 && button(`up-${idOf(own)}`, "\u2191", () => edit(swapAnswers(path, key, place)),
-          { class: "small", "aria-label": `${t("up")}: ${answer}` }),
-        button(`drop-${idOf(own)}`, "\u2715", () => edit(change(answer)),
-          { class: "small", "aria-label": `${t("remove")}: ${answer}` })]),
-      textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled }));
+    const act = (name, text, make) => button(`${name}-${place}-${idOf(path)}`, text, () => edit(make),
+      { class: "small", "aria-label": `${t(name)}: ${answer}` });
+    const actions = kind === "yesno" ? "" : [
+      place > 0 && act("up", "\u2191", () => swapAnswers(path, key, place)),
+      act("remove", "\u2715", () => change(answer))];
+    const name = t("answer", place + 1);
+    const texts = textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled });
+    return textRow(name, [...texts, actions]);
   });
   if (entry.missing === "category") {
-    rows.push(h("tr", {}, h("th", { scope: "row" }, t("no_answer")), h("td", {}), h("td", {}),
+    rows.push(textRow(t("no_answer"),
       textCells(t("no_answer"), tags, (tag) => textPath(path, tag, "values", "(missing)"))));
   }
-  return rows;
+  const names = kind === "yesno" ? [] : answers.map((answer, place) => field(
+    [...path, "answers", String(place)], t("short_answer", place + 1),
+    { shown: answer, save: (text) => text && change(answer, text) }));
+  return [rows, names];
 }
 
 function swapAnswers(path, key, place) {
@@ -186,21 +167,21 @@ function swapAnswers(path, key, place) {
 }
 
 async function addAnswer(path, entry) {
-  const answers = answersOf(entry);
   const own = [...path, entry.choices ? "choices" : "values"];
-  const made = slug(`answer-${answers.length + 1}`, answers, "-");
-  await edit({ op: "value", path: own, value: { new: made } });
-  const tag = firstLanguage();
-  focusOn(tag ? textPath(path, tag, "values", made) : [...own, String(answers.length)]);
+  let answers = [];
+  await edit(() => {
+    answers = answersOf(find(...path));
+    return { op: "value", path: own, value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } };
+  });
+  const tag = languages()[0];
+  const place = String(answers.length);
+  focusOn(tag ? textPath(path, tag, "values", answersOf(find(...path)).at(-1)) : [...path, "answers", place]);
 }
 
 const focusOn = (path) => document.getElementById(idOf(path))?.focus();
 
 /** Return the operation that writes true, or deletes the entry. */
 const toggle = (path, isOn) => (isOn ? { op: "set", path, value: true } : { op: "delete", path });
-
-/** Return the title of a feature or of the label, by its name. */
-const titleOfName = (name) => titleOf(name === find("label", "name") ? ["label"] : ["features", name], name);
 
 /** Return the answers that a condition can name. */
 function valuesOf(name) {
@@ -219,17 +200,17 @@ function drawNumbers(path, kind) {
   }
   if (!["number", "bins"].includes(kind)) return [];
   const range = find(...at("range")) ?? [];
-  const limit = (place) => (text) => [{
-    op: "set", path: at("range"),
-    value: [0, 1].map((each) => ({ number: each === place ? text : String(range[each] ?? 0) }))
-  }];
+  const limit = (place) => ({
+    shown: range[place], number: true,
+    save: (text) => [{
+      op: "set", path: at("range"),
+      value: [0, 1].map((each) => ({ number: each === place ? text : String(find(...at("range"))?.[each] ?? 0) }))
+    }],
+  });
   return [
-    h("div", { class: "field" }, h("label", { for: idOf(at("low")) }, t("low")),
-      input(at("low"), null, { shown: range[0], save: limit(0), number: true }), mistakes(at("range"))),
-    h("div", { class: "field" }, h("label", { for: idOf(at("high")) }, t("high")),
-      input(at("high"), null, { shown: range[1], save: limit(1), number: true })),
-    kind === "bins" ? field(at("bins"), t("bins"), { number: true }) : field(
-      at("spread"), t("spread"), { number: true, hint: t("spread_hint") })];
+    field(at("low"), t("low"), limit(0)), field(at("high"), t("high"), limit(1)), mistakes(at("range")),
+    kind === "bins" ? field(at("bins"), t("bins"), { number: true })
+      : field(at("spread"), t("spread"), { number: true, hint: t("spread_hint") })];
 }
 
 function drawOptions(path, entry) {
@@ -237,11 +218,11 @@ function drawOptions(path, entry) {
   const isTabled = Object.values(find("tables") ?? {}).some((each) => list(each?.features).includes(path[1]));
   return h("div", { class: "options" },
     check(id("missing"), t("optional"), entry.missing === "category",
-      (isOn) => edit(write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")),
+      (isOn) => edit(() => write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")),
     kindOf(entry) === "number" && check(id("moments"), t("mean_only"), entry.moments === "mean",
-      (isOn) => edit(write([...path, "moments"], isOn ? "mean" : ""))),
+      (isOn) => edit(() => write([...path, "moments"], isOn ? "mean" : ""))),
     isTabled && check(id("alone"), t("alone"), entry.alone === true,
-      (isOn) => edit(toggle([...path, "alone"], isOn))),
+      (isOn) => edit(() => toggle([...path, "alone"], isOn))),
     drawCondition(path, entry),
     field([...path, "weight"], t("weight"), { number: true, hint: t("weight_hint") }));
 }
@@ -251,12 +232,12 @@ function drawCondition(path, entry) {
   const term = condition?.not ?? condition;
   if (condition && !term.feature) return note(t("condition_text"));
   const known = [...features(), find("label", "name")].filter((name) => name !== path[1] && valuesOf(name).length);
-  const others = known.map((name) => [name, titleOfName(name)]);
-  const save = (feature, value, isNot) => edit(
+  const others = known.map((name) => [name, titleOf(name)]);
+  const save = (feature, value, isNot) => edit(() => [
     { op: "set", path: [...path, "ask_if"], value: isNot ? { not: { feature, value } } : { feature, value } },
-    { op: "set", path: [...path, "missing"], value: "category" });
+    { op: "set", path: [...path, "missing"], value: "category" }]);
   const change = (name) => (
-    name ? save(name, valuesOf(name)[0], false) : edit({ op: "delete", path: [...path, "ask_if"] }));
+    name ? save(name, valuesOf(name)[0], false) : edit(() => ({ op: "delete", path: [...path, "ask_if"] })));
   const id = (key) => idOf([...path, `${key}-condition`]);
   const first = choose(id("feature"), t("condition"), [["", t("everybody")], ...others], term?.feature ?? "", change);
   if (!term) return row(first);
@@ -273,26 +254,29 @@ function drawCondition(path, entry) {
 
 function drawAdd() {
   const add = async (kind) => {
-    const names = features();
-    const name = slug(`question-${names.length + 1}`, names, "-");
-    store.open = `features.${name}`;
-    const entries = { ...entriesOf(kind), missing: "category" };
-    const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
-    await edit({ op: "add", path: ["features", name], value: { entries, after: names.at(-1) ?? "" } },
-      spoken.map((tag) => ({ op: "set", path: textPath(["features", name], tag, "values"), value: YES_NO[tag] })));
-    const tag = firstLanguage();
-    focusOn(tag ? textPath(["features", name], tag, "title") : ["features", name, "\u0000name"]);
+    let path;
+    document.activeElement.blur(); // what somebody types before the question is there presses no button
+    await edit(() => {
+      const names = features();
+      path = ["features", slug(`question-${names.length + 1}`, names, "-")];
+      store.open = names.length;
+      const value = { entries: { ...entriesOf(kind), missing: "category" }, after: names.at(-1) ?? "" };
+      const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
+      return [{ op: "add", path, value },
+        spoken.map((tag) => ({ op: "set", path: textPath(path, tag, "values"), value: YES_NO[tag] }))];
+    });
+    const tag = languages()[0];
+    focusOn(tag ? textPath(path, tag, "title") : [...path, NAME]);
   };
   return h("div", { class: "card", role: "group", "aria-label": t("add_question") }, h3("add_question"),
     row(KINDS.slice(0, 6).map((kind) => button(`add-${kind}`, t(`kind_${kind}`), () => add(kind)))));
 }
 
 function drawTarget() {
-  const names = features().filter((name) => hasValues(find("features", name)));
   const label = find("label", "name");
-  const change = (name) => edit({ op: "label", path: name ? ["features", name] : ["label"] });
-  const options = [
-    ["", t("target_none")], ...[label, ...names].filter(Boolean).map((name) => [name, titleOfName(name)])];
+  const names = [label, ...features().filter((name) => hasValues(find("features", name)))].filter(Boolean);
+  const change = (name) => edit(() => ({ op: "label", path: name ? ["features", name] : ["label"] }));
+  const options = [["", t("target_none")], ...names.map((name) => [name, titleOf(name)])];
   return card(h3("target"),
     choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),
       t("target_explained")),
@@ -304,21 +288,21 @@ function drawTables() {
   const tables = Object.entries(find("tables") ?? {});
   const add = () => {
     const chosen = names.filter((_, place) => document.getElementById(`together-${place}`).checked);
-    if (chosen.length < 2 || chosen.length > 3) return void fail(new Error(t("tables_explained")));
+    if (chosen.length < 2 || chosen.length > 3) return void say(t("tables_explained"));
     const name = slug(chosen.join(" "), tables.map(([each]) => each));
-    void edit({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } });
+    void edit(() => ({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } }));
   };
   return card(h3("tables"), note(t("tables_explained")),
     h("ul", { class: "plain" }, tables.map(([name, table], place) => h("li", { class: "row" },
-      h("span", {}, list(table?.features).map(titleOfName).join(" \u00d7 ")),
+      h("span", {}, list(table?.features).map(titleOf).join(" \u00d7 ")),
       find("label") && check(`table-label-${place}`, t("table_label"), table.label === true,
-        (isOn) => edit(toggle(["tables", name, "label"], isOn))),
-      button(`drop-table-${place}`, t("remove"), () => edit({ op: "delete", path: ["tables", name] }),
-        { "aria-label": `${t("remove")}: ${list(table?.features).map(titleOfName).join(", ")}` }),
+        (isOn) => edit(() => toggle(["tables", name, "label"], isOn))),
+      button(`drop-table-${place}`, t("remove"), () => edit(() => ({ op: "delete", path: ["tables", name] })),
+        { "aria-label": `${t("remove")}: ${list(table?.features).map(titleOf).join(", ")}` }),
       mistakes(["tables", name], true)))),
     names.length > 1 && [
       h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),
-        names.map((name, place) => check(`together-${place}`, titleOfName(name), false, () => {}))),
+        names.map((name, place) => check(`together-${place}`, titleOf(name), false, () => {}))),
       button("add-table", t("add_table"), add)],
     mistakes(["tables"]));
 }

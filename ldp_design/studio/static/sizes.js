@@ -1,18 +1,18 @@
 /** What the survey will show: people and epsilon as sliders, margins as pictures, and suggestions. */
 
-import { get, readLines } from "./api.js";
+import { readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
 import { button, check, field, h3, heading, mistakes } from "./fields.js";
-import { edit, fail, find, languages, refresh, store } from "./store.js";
-import { formatCount, formatShare, t } from "./words.js";
+import { edit, fail, find, languages, refresh, store, titleOf } from "./store.js";
+import { formatCount, formatNumber, formatPoints, formatShare, t, translate } from "./words.js";
 
 const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
 const REST_MS = 200;
 let suggestions = [];
-let suggested = -1;
 let accuracy = null;
-let pending = null;
+let asked = -1;
+let stop = new AbortController();
 let timer;
 
 /** Return the epsilon that the author promises to people. */
@@ -20,38 +20,26 @@ const promised = () => Number(find("relay", "epsilon") ?? find("survey", "epsilo
 const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
 const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 
-/** Ask the server for the margins of this version, and for suggestions while they are shown. */
+/** Ask the server for the margins of this version, and then for suggestions; an edit ends it. */
 export function verify() {
-  const { facts, size, version, view } = store.state && { ...store, ...store.state };
-  if (!facts) return clearTimeout(timer);
-  const isSized = size?.version === version;
-  const wants = view === "sizes" && suggested !== version;
-  if (isSized && !wants || pending?.version === version && (pending.wants || !wants)) return;
-  pending?.stop.abort();
+  const { facts, version } = store.state;
+  if (asked === version) return;
+  stop.abort();
+  stop = new AbortController();
   clearTimeout(timer);
-  const mine = pending = { version, wants, stop: new AbortController() };
-  timer = setTimeout(() => compute(mine, isSized, wants).catch((error) => {
-    if (mine === pending && error.name !== "AbortError") fail(error);
-  }), REST_MS);
-}
-
-async function compute(mine, isSized, wants) {
-  if (!isSized) {
-    const size = await get("api/size");
-    if (mine !== pending || !size.users) return; // an edit with a mistake came meanwhile
-    store.size = size;
+  asked = version;
+  const take = (found) => {
+    if (asked !== version) return;
+    if (found.rows) {
+      store.size = found;
+      suggestions = [];
+      announce(t("verified", formatCount(found.users)));
+    } else if (found.name) suggestions.push(found);
     refresh();
-    if (wants) announce(t("verified", formatCount(size.users)));
-  }
-  if (!wants) return;
-  suggestions = [];
-  suggested = mine.version;
-  await readLines("api/suggestions", (found) => {
-    if (mine === pending && !found.message) {
-      suggestions.push(found);
-      refresh();
-    }
-  }, mine.stop.signal);
+  };
+  const compute = () => readLines("api/stream/sizes", take, stop.signal)
+    .catch((error) => error.name === "AbortError" || fail(error));
+  if (facts) timer = setTimeout(compute, REST_MS);
 }
 
 export function drawSizes() {
@@ -60,18 +48,15 @@ export function drawSizes() {
   const relay = find("relay");
   return [
     ...heading("sizes"),
-    card(slider(
-        "people", t("people"), Math.log10(people()), 1.5, 6.3, 0.02, (log) => Number((10 ** log).toPrecision(2)),
-        formatCount, savePeople, t("people_hint")),
-      slider(
-        "epsilon", t("epsilon"), epsilon, 0.1, Math.max(3, epsilon), 0.05, (value) => Math.round(value * 100) / 100,
-        (value) => value.toLocaleString(document.documentElement.lang), saveEpsilon, t("epsilon_hint")),
+    card(
+      slider("people", Math.log10(people()), [1.5, 6.3, 0.02], (log) => Number((10 ** log).toPrecision(2)), savePeople),
+      slider("epsilon", epsilon, [0.1, Math.max(3, epsilon), 0.05], (value) => Number(value.toFixed(2)), saveEpsilon),
       h("p", { id: "belief" }, describeBelief(epsilon)),
       mistakes(["survey", "epsilon"]), mistakes(["survey", "users"]),
       check("relay", t("relay"), Boolean(relay),
-        (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }), t("relay_hint")),
+        (isOn) => edit(() => [{ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }]), t("relay_hint")),
       relay && check("ask-all", t("ask_all"), relay.ask === "all",
-        (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")),
+        (isOn) => edit(() => [{ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }]), t("ask_all_hint")),
       relay && drawRelay()),
     h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
     drawSuggestions(),
@@ -80,16 +65,17 @@ export function drawSizes() {
 
 function savePeople(users) {
   const batch = { op: "set", path: ["relay", "batch"], value: Math.max(Math.floor(users * 0.6), 2) };
-  return edit({ op: "set", path: ["survey", "users"], value: users }, find("relay") ? [batch, { op: "fit" }] : []);
+  return edit(() => [{ op: "set", path: ["survey", "users"], value: users }, find("relay") && [batch, { op: "fit" }]]);
 }
 
 function saveEpsilon(value) {
-  const path = find("relay") ? ["relay", "epsilon"] : ["survey", "epsilon"];
-  return edit({ op: "set", path, value: { number: String(value) } }, { op: "fit" });
+  const path = () => [find("relay") ? "relay" : "survey", "epsilon"];
+  return edit(() => [{ op: "set", path: path(), value: { number: String(value) } }, { op: "fit" }]);
 }
 
 /** Return a slider with a number beside it; while it moves, the margins are estimated by a rule of thumb. */
-function slider(id, name, value, low, high, step, read, format, save, hint) {
+function slider(id, value, [low, high, step], read, save) {
+  const format = id === "people" ? formatCount : formatNumber;
   const now = format(id === "people" ? people() : promised()); // the slider's own steps are coarser
   const shown = h("output", { for: id, id: `${id}-shown` }, now);
   const range = h("input", {
@@ -105,8 +91,8 @@ function slider(id, name, value, low, high, step, read, format, save, hint) {
     onchange: () => void save(read(Number(range.value)), store.isMoving = false),
     onblur: () => { store.isMoving = false; },
   });
-  return h("div", { class: "field slider" }, h("label", { for: id }, name), shown, range,
-    h("p", { class: "hint", id: `${id}-hint` }, hint));
+  return h("div", { class: "field slider" }, h("label", { for: id }, t(id)), shown, range,
+    h("p", { class: "hint", id: `${id}-hint` }, t(`${id}_hint`)));
 }
 
 /** Show margins by the rule of thumb: they fall with the root of the number of people, and with epsilon. */
@@ -139,27 +125,26 @@ function drawMargins(factor = 1) {
 }
 
 function drawMargin(row, factor, isVerified) {
+  const { share, typical, unit, useful } = row;
   const margin = row.margin === null ? null : row.margin * factor;
-  const guessed = margin === null || margin > row.useful ? "noise" : margin < row.centre / 4 ? "good" : "rough";
+  const guessed = margin === null || margin > useful ? "noise" : margin <= typical / 4 ? "good" : "rough";
   const grade = isVerified ? row.grade : guessed;
-  const shown = isVerified ? row.estimate : `${t("about")} \u00b1 ${formatShare(margin)}`;
+  const shown = share === null ? t("mean_margin", formatNumber(margin))
+    : t("share_margin", formatShare(share), formatPoints(margin));
   return h("li", { class: `margin ${grade}` },
-    h("span", { class: "name" }, titleOf(row.name)), drawBar(row.centre, margin),
-    h("span", { class: "value" }, shown), h("span", { class: `grade ${grade}` }, t(grade)));
+    h("span", { class: "name" }, callResult(row.name)), drawBar(share ?? 0.5, margin === null ? null : margin / unit),
+    h("span", { class: "value" }, isVerified ? shown : `${t("about")} ${shown}`),
+    h("span", { class: `grade ${grade}` }, t(grade)));
 }
 
-/** Return the title of a feature, of one of its choices, or of a table, in the survey's first language. */
-function titleOf(name) {
-  const texts = find("texts", languages()[0]);
-  const titleOfFeature = (each) => (
-    each === find("label", "name") ? texts?.label?.title : texts?.features?.[each]?.title);
-  const own = (each) => {
+/** Return how a result is called: by the title of a question, of one of its answers, or of a table's questions. */
+export function callResult(name) {
+  const call = (each) => {
     const [feature, choice] = each.split(": ");
-    const isChoice = choice !== undefined && find("features", feature, "choices");
-    if (!isChoice) return titleOfFeature(each) ?? each;
-    return `${titleOfFeature(feature) ?? feature} ${texts?.features?.[feature]?.values?.[choice] ?? choice}`;
+    if (choice === undefined || !find("features", feature, "choices")) return titleOf(each);
+    return `${titleOf(feature)} ${find("texts", languages()[0], "features", feature, "values", choice) ?? choice}`;
   };
-  return name.split(" x ").map(own).join(" \u00d7 ");
+  return name.split(" x ").map(call).join(" \u00d7 ");
 }
 
 /** Draw an interval on a line from 0 to 100%; its ends are cut where the line ends. */
@@ -175,39 +160,39 @@ function drawRelay() {
   return h("details", { id: "relay-details" }, h("summary", {}, t("relay_details")),
     note(t("relay_explained", find("survey", "epsilon") ?? "?")),
     h("div", { class: "columns" },
-      field(["relay", "url"], t("relay_url")), field(
-        ["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }),
-      field(["relay", "honest"], t("relay_honest"), { number: true }
-      ), field(["relay", "delta"], "delta", { number: true }),
+      field(["relay", "url"], t("relay_url")),
+      field(["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }),
+      field(["relay", "honest"], t("relay_honest"), { number: true }),
+      field(["relay", "delta"], "delta", { number: true }),
       !find("waves") && ["opens", "closes"].map((key) => field(["relay", key], t(`relay_${key}`), { number: true })),
       ["collector_key", "relay_key"].map((key) => field(["relay", key], t(key), { hint: t("relay_key_hint") }))),
     mistakes(["relay", "epsilon"]), mistakes(["relay"]),
-    button("fit", t("fit"), () => edit({ op: "fit" })));
+    button("fit", t("fit"), () => edit(() => ({ op: "fit" }))));
 }
 
 function drawSuggestions() {
   return card(h3("suggestions"),
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
-      button(`suggestion-${place}`, describe(each), () => edit(each.operations)),
-      h("span", {}, t("effect", formatShare(each.before.widest), formatShare(each.after.widest),
-        each.before.noise, each.after.noise))))));
+      button(`suggestion-${place}`, describe(each), () => edit(() => each.operations)),
+      h("span", {}, t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest)),
+        each.before.noise.length > 0 && t("effect_noise", each.before.noise.length, each.after.noise.length))))));
 }
 
 function describe({ name, values }) {
   return t(`suggest_${name}`,
-    ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : titleOf(each))));
+    ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : callResult(each))));
 }
 
 function drawAccuracy() {
   const simulate = async () => {
     accuracy = { done: 0 };
     refresh();
-    await readLines("api/accuracy", (line) => { accuracy = line; refresh(); }).catch(fail);
+    await readLines("api/stream/accuracy", (line) => { accuracy = line; refresh(); }).catch(fail);
   };
   return card(h3("accuracy"), note(t("accuracy_hint")),
     button("simulate", t("simulate"), simulate, { disabled: accuracy && !accuracy.table && !accuracy.message }),
-    accuracy?.message && h("p", { class: "mistakes" }, accuracy.message),
+    accuracy?.message && h("p", { class: "mistakes" }, translate(accuracy.message)),
     accuracy?.done !== undefined && h("p", {}, t("simulated", accuracy.done)),
     accuracy?.table && drawTable(accuracy.table));
 }

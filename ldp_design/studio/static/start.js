@@ -4,7 +4,7 @@ import { post, postFile } from "./api.js";
 import { h, note, row } from "./dom.js";
 import { button, choose, h2, languageName, ownInput } from "./fields.js";
 import { refresh, run, store } from "./store.js";
-import { language, t } from "./words.js";
+import { language, t, translate } from "./words.js";
 
 const form = { title: "", second: "" };
 let asked = null;
@@ -18,7 +18,7 @@ function drawNew() {
     event.preventDefault();
     const languages = [language, form.second].filter(Boolean);
     await run(() => post("api/new", { title: form.title.trim() || t("untitled"), languages }));
-    store.open = "features.question-1";
+    store.open = 0;
     refresh();
   };
   const others = ["en", "de", "fr", "es"].filter((tag) => tag !== language).map((tag) => [tag, languageName(tag)]);
@@ -38,27 +38,18 @@ function drawImport(isNew) {
     asked = file;
     if (file) void run(() => postFile(`api/import?name=${encodeURIComponent(file.name)}${options}`, file));
   };
-  const show = (event, isOver) => {
-    event.preventDefault();
-    event.currentTarget.classList.toggle("over", isOver);
-  };
-  const ondrop = (event) => {
-    show(event, false);
-    take(event.dataTransfer.files[0]);
-  };
+  const ondragover = (event) => event.preventDefault();
+  const ondrop = (event) => { event.preventDefault(); take(event.dataTransfer.files[0]); };
   const { notes } = store.state;
   const lacksTag = asked && notes.some((each) => each.includes("--language"));
   return [
-    h("div", {
-      class: "card drop", ondragover: (event) => show(event, true), ondragleave: (event) => show(event, false), ondrop,
-    },
-      h("label", { for: "import" }, t("import")), note(isNew ? t("import_hint") : t("import_replaces")),
+    h("div", { class: "card drop", ondragover, ondrop },
+      h("label", { for: "import" }, t("import")), note(t(isNew ? "import_hint" : "import_replaces")),
       h("input", {
         type: "file", id: "import", accept: ".xlsx,.xlsm,.xls,.csv", onchange: (event) => take(event.target.files[0]),
       })),
     notes.length > 0 && h("details", { class: "card", open: true, id: "notes" },
-      h("summary", {}, t("left_out", notes.length)), h("ul", {}, notes.map((each) => h("li", {}, each))),
+      h("summary", {}, t("left_out", notes.length)), h("ul", {}, notes.map((each) => h("li", {}, translate(each)))),
       lacksTag && button("import-language", t("import_language", language),
-        () => take(asked, `&language=${language}`))),
-  ];
+        () => take(asked, `&language=${language}`)))];
 }

@@ -2,18 +2,22 @@
 
 import { get, post } from "./api.js";
 import { announce } from "./dom.js";
-import { t } from "./words.js";
+import { t, translate } from "./words.js";
 
 export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
 let queue = Promise.resolve();
+let waiting = 0;
+const renamings = [];
+let drawn = 0; // how many of them the author sees
+let known = Infinity;
 
 export function onChange(listener) {
-  draw = listener;
+  draw = () => listener(drawn = renamings.length);
 }
 
-/** Draw the page again, unless the author moves a slider, which would be exchanged under their hand. */
-export const refresh = () => store.isMoving || draw();
+/** Draw the page again, unless fields would be exchanged under the author's hand: edits wait, or a slider moves. */
+export const refresh = () => waiting || store.isMoving || draw();
 
 /** Take a new description of the survey, unless a later one is known. */
 export function take(state) {
@@ -24,30 +28,74 @@ export function take(state) {
 
 /** Run a step after those before it; its error becomes a message. */
 export function run(step) {
-  queue = queue.then(step).then(
-    (state) => {
-      store.message = "";
-      if (state?.version !== undefined) take(state);
-      return state;
-    },
-    (error) => fail(error),
-  );
+  waiting += 1;
+  queue = queue.then(step).finally(() => { waiting -= 1; }).then((state) => {
+    store.message = "";
+    if (state?.version !== undefined) take(state);
+    return state;
+  }, fail);
   return queue;
 }
 
-export function fail(error) {
-  store.message = error.message || t("gone");
-  announce(store.message);
+export const fail = ({ message }) => say(message ? translate(message) : t("gone"));
+
+/** Show a sentence, and say it to people who listen to the page. */
+export function say(message) {
+  store.message = message;
+  announce(message.textContent ?? message);
   draw();
 }
 
-export const edit = (...operations) => run(() => post("api/edit", { operations: operations.flat() }));
+/** Change the survey: `make` returns operations, and is called after all changes before it. */
+export function edit(make) {
+  const seen = drawn;
+  return run(async () => {
+    let operations;
+    try {
+      known = seen;
+      operations = [make()].flat(3).filter(Boolean).map(follow);
+    } finally {
+      known = Infinity;
+    }
+    if (!operations.length) return store.state;
+    const state = await post("api/edit", { operations });
+    operations.forEach(remember);
+    return state;
+  });
+}
+
+/** Return an operation with today's names: those that the author sees can be older. */
+function follow(operation) {
+  const { op, path = [], value } = operation;
+  if (op !== "value" || value.old === undefined) return { ...operation, path: now(path) };
+  return { op, path: now(path), value: { ...value, old: now([...path.slice(0, -1), "values", value.old]).at(-1) } };
+}
+
+/** Return a path with today's names of questions and answers; while an edit is made, of a path of its page. */
+export const now = (path) => renamings.slice(known).reduce((found, { around, old, fresh }) => {
+  const start = found[0] === "texts" ? 2 : 0; // texts stand below a language
+  const place = start + around.length;
+  const isSame = found[place] === old && around.every((key, index) => key === found[start + index]);
+  return isSame ? found.with(place, fresh) : found;
+}, path);
+
+/** Remember the names that operations have changed. */
+function remember({ op, path, value }) {
+  if (op === "rename") renamings.push({ around: path.slice(0, -1), old: path.at(-1), fresh: value });
+  if (op !== "value" || value.old === undefined || value.new === undefined) return;
+  renamings.push({ around: [...path.slice(0, -1), "values"], old: value.old, fresh: value.new });
+}
+
 export const reload = () => run(() => get("api/state"));
 
 /** Return an entry of the survey's tables, or undefined. */
-export const find = (...path) => path.reduce((table, key) => table?.[key], store.state.tables);
+export const find = (...path) => now(path).reduce((table, key) => table?.[key], store.state.tables);
 export const features = () => Object.keys(find("features") ?? {});
 export const languages = () => Object.keys(find("texts") ?? {});
+
+/** Return the title of a question or of the label, in the survey's first language, or else its name. */
+export const titleOf = (name) =>
+  find("texts", languages()[0], ...(name === find("label", "name") ? ["label"] : ["features", name]), "title") || name;
 
 /** Return the sentences of `check` about an entry; with `below`, also about all in it. */
 export function problemsAt(path, below = false) {

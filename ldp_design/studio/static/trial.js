@@ -2,8 +2,8 @@
 
 import { get, post } from "./api.js";
 import { announce, card, h, row, setStage } from "./dom.js";
-import { button, choose, h2, heading, ownInput } from "./fields.js";
-import { fail, languages, refresh, run, store } from "./store.js";
+import { button, choose, h2, heading, languageName, ownInput } from "./fields.js";
+import { fail, find, languages, refresh, run, store } from "./store.js";
 import { formatCount, t } from "./words.js";
 
 const COUNT_MS = 1500;
@@ -27,10 +27,7 @@ function makeFrame(file, title, content, listen = () => {}) {
 
 export function drawPage() {
   const { facts } = store.state;
-  if (!facts) {
-    setStage("", "", "");
-    return [h2("page"), h("p", { class: "card" }, t("correct_first"))];
-  }
+  if (!facts) return [setStage("", "", ""), h2("page"), h("p", { class: "card" }, t("correct_first"))];
   const tags = languages();
   const language = tags.includes(look.language) ? look.language : tags[0] ?? "en";
   if (preview?.digest !== facts.digest) {
@@ -45,7 +42,7 @@ export function drawPage() {
   return [
     ...heading("page"),
     row(tags.length > 1 && choose(
-        "page-language", t("language"), tags.map((tag) => [tag, tag]), language, choice("language")),
+        "page-language", t("language"), tags.map((tag) => [tag, languageName(tag)]), language, choice("language")),
       choose("page-width", t("width"), [["phone", t("phone")], ["wide", t("wide")]], look.width, choice("width")))];
 }
 
@@ -59,7 +56,10 @@ export function drawTrial() {
     ...heading("trial"),
     !facts && h("p", { class: "card" }, t("correct_first")),
     facts && !trial && card(
-      h("p", {}, t("trial_start_hint")), button("trial-start", t("trial_start"), start, { class: "primary" })),
+      find("relay") && h("p", {}, t("trial_relay")),
+      find("waves") && h("p", {}, t("trial_waves")),
+      find("survey", "enrolment") && h("p", {}, t("trial_invited")),
+      button("trial-start", t("trial_start"), start, { class: "primary" })),
     trial && h("ol", { class: "steps card" },
       h("li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")), " ",
         h("span", { class: "hint" }, t("trial_open_hint"))),

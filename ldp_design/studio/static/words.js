@@ -1,12 +1,28 @@
 /** The words of the page, in English and German; {0}, {1} are holes. */
 
+import { h } from "./dom.js";
+
 let words = {};
+let sentences = [];
 export let language = "en";
 
 export async function loadWords(wanted) {
   language = wanted.startsWith("de") ? "de" : "en";
   words = await (await fetch(`static/words-${language}.json`)).json();
+  const known = language === "de" ? await (await fetch("static/sentences-de.json")).json() : {};
+  sentences = Object.entries(known).map(([english, german]) => [patternOf(english), german]);
   document.documentElement.lang = language;
+}
+
+const patternOf = (template) => new RegExp(
+  `^${template.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\d\}/g, "(.*?)")}$`, "s");
+
+/** Return what the server says in the language of the page, or as it is, with its language. */
+export function translate(message) {
+  const [pattern, german] = sentences.find(([each]) => each.test(message)) ?? [];
+  if (!pattern) return h("span", { lang: language === "en" ? null : "en" }, message);
+  const holes = pattern.exec(message).slice(1);
+  return h("span", {}, german.replace(/\{(\d)\}/g, (_, place) => holes[place]));
 }
 
 export function t(name, ...holes) {
@@ -15,5 +31,8 @@ export function t(name, ...holes) {
 }
 
 export const formatCount = (number) => Number(number).toLocaleString(language);
-export const formatShare = (share) => (share === null || share > 10 ? t("unknown")
-  : `${(100 * share).toLocaleString(language, { maximumFractionDigits: 1 })} %`);
+const round = (number, digits) => number.toLocaleString(language, { maximumFractionDigits: digits });
+export const formatShare = (share) => `${round(100 * share, 1)}\u202f%`;
+export const formatPoints = (margin) => (margin === null || margin >= 0.5 ? t("many") : round(100 * margin, 1));
+export const formatNumber = (number) => (number === null ? t("unknown")
+  : round(Number(number.toPrecision(3)), number < 100 ? 4 : 0));

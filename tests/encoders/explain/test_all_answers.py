@@ -82,6 +82,7 @@ def test_one_question_can_be_shown_and_a_report_explained():
         assert "e^5.2" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [SMALL, LARGE], ids=["small", "large"])
 def test_the_javascript_client_says_the_same_of_the_relay(plan):
     program = f"""

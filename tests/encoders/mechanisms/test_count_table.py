@@ -377,6 +377,7 @@ def solve_range(mechanism: CountTable, weights: np.ndarray) -> tuple[float, floa
     return ends[0], ends[1]
 
 
+@pytest.mark.slow
 def test_contribution_range_is_that_of_linear_programming():
     rng = np.random.default_rng(5)
     units = np.concatenate([np.full(each.end - each.start, 1 / each.unit) for each in CHECKED.tables])

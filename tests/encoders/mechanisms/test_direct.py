@@ -30,6 +30,7 @@ def cell_borders(cells: int) -> list[int]:
     return [-(-i * WORD // cells) for i in range(cells + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("domain", [2, 3, 4, 7, 8, 64, 256, 257, 1024])
 def test_the_law_of_perturb_is_the_likelihood(domain, epsilon):

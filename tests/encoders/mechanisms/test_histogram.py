@@ -57,6 +57,7 @@ def component_pair(mechanism: Mechanism, draw: int) -> tuple[int, int]:
     return zero, one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("domain", [2, 3, 8, 64, 1024])
 def test_the_worst_output_is_made_of_the_worst_two_components(domain, epsilon):

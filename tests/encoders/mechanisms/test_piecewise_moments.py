@@ -78,6 +78,7 @@ def test_no_report_adds_more_than_its_range_says(domain):
     np.testing.assert_allclose(most, sums.max(axis=-1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("x", [-1, -0.3, 0, 0.5, 0.7071, 1])
 def test_expected_reports_give_both_moments_and_their_covariance(domain, x):

@@ -81,6 +81,7 @@ def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(epsilon):
         assert max(max(law) / min(law) for law in laws) == mechanism.ratio
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("domain", "size"), LARGE)
 def test_values_in_a_row_reach_the_ratio_and_no_set_exceeds_it(domain, size):
     mechanism = sized(domain, size)
@@ -131,6 +132,7 @@ def test_the_threshold_is_the_largest_that_epsilon_allows(domain, size, epsilon)
         more.prove(Decimal(epsilon))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("domain", "size"), LARGE)
 def test_a_population_agrees_with_a_device_at_borders_of_cells(domain, size):
     # numpy has no 128-bit product: the borders are where a wrong carry between its halves would show

@@ -29,6 +29,7 @@ def bits_of(payload: bytes, domain: int) -> list[int]:
     return [vector >> i & 1 for i in range(domain)]
 
 
+@pytest.mark.slow
 @every_table
 def test_exactly_p_and_q_of_all_draws_give_a_one(name, epsilon):
     # All 2^k draws (k = 13 ... 22), eight positions at a time, each of them the owner's in one pass.
@@ -70,6 +71,7 @@ def test_a_bit_depends_on_its_own_draw_and_nothing_else(name, domain):
         assert all(after[i] == before[i] for i in range(domain) if i != position)
 
 
+@pytest.mark.slow
 @every_table
 @pytest.mark.parametrize("domain", [64, 1024])
 def test_on_a_large_domain_four_patterns_decide_the_ratio(name, epsilon, domain):

@@ -54,6 +54,7 @@ def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
     assert 1 / math.sqrt(information * 1_300) == pytest.approx(MAX_PRIOR_ERROR, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(10,), (30, 30, 30), (8, 8, 8, 8), (2, 3, 4)])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
 def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(sizes, epsilon):

@@ -131,6 +131,7 @@ def test_a_question_that_must_be_answered_cannot_be_hidden():
     assert_explained(f"{SURVEY}{CONDITION}", "features.age.ask_if", 21, 'add missing = "category"')
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_conditions_is_followed_once():
     last = 20_000
     named = {number: number + 1 for number in range(last)} | {last: last - 1}

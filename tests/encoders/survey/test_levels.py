@@ -40,6 +40,7 @@ def mean_variance(widths, values, variance):
     return np.diag(cumulative @ covariance @ cumulative.T).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [45, 64, 81, 100, 200])
 def test_the_chosen_levels_are_the_best_of_their_kind(values):
     def variance(intervals):
@@ -58,6 +59,7 @@ def test_the_chosen_levels_are_the_best_of_their_kind(values):
     assert chosen <= flat / MIN_LEVEL_GAIN
 
 
+@pytest.mark.slow
 def test_levels_begin_where_they_halve_the_variance():
     counts = [len(compile_bins(bins).questions) for bins in (8, 16, 32, 64, 200, 1000)]
     assert counts == sorted(counts)

@@ -236,6 +236,7 @@ def test_a_mistake_is_explained_by_field_and_line(name):
     assert str(error).startswith(f"line {line}: {printed}: ")
 
 
+@pytest.mark.slow
 def test_every_feature_that_is_too_large_to_compile_is_named(tmp_path):
     text = GOOD.replace('"young", "old"', ", ".join(f'"{age}"' for age in range(40_000)))
     text = text.replace("[mechanism]", f"[features.zip]\nvalues = {list(range(32_769))}\n[mechanism]")

@@ -82,6 +82,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.sampled_from(FEATURES), st.lists(numbers, min_size=2, max_size=9))
 def test_device_column_and_document_code_alike_and_in_order(feature, drawn):

@@ -137,6 +137,7 @@ def test_a_hostile_plan_is_refused_at_once(name):
     assert time.process_time() - start < 1
 
 
+@pytest.mark.slow
 def test_many_inputs_are_refused_at_once():
     changed = document(PLANS["sign"])
     age = changed["projection"]["inputs"][0]
@@ -185,6 +186,7 @@ def test_no_entry_can_be_changed_unnoticed(numeric):
     assert free == FREE | ({("features", "*", "missing")} if numeric == "onebit" else set())
 
 
+@pytest.mark.slow
 def test_no_question_about_several_numbers_can_be_changed_unnoticed():
     plan, free = PLANS["laplace"], set()
     for path, value in leaves_of({"questions": document(plan)["questions"]}):
@@ -199,6 +201,7 @@ def changes_accepted(plan: Plan, path: Path, value: Any, strange: tuple[Any, ...
     return set() if accepted is None else {starred(path)}
 
 
+@pytest.mark.slow
 def test_no_entry_can_be_added_or_left_out():
     plan = PLANS["sign"]
     for path, node in objects_of(document(plan)):

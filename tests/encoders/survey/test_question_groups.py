@@ -98,6 +98,7 @@ def test_no_question_about_several_features_has_more_answers_than_a_byte_names()
     assert asked(compiled([90, 90], "32")) == ["a", "b"]  # 270 answers: as long as they are alone
 
 
+@pytest.mark.slow
 def test_features_of_too_many_values_are_refused_by_name():
     with pytest.raises(
         SurveyError, match=r"^features\.a: 22,000 values x 3 values of the label = 66,000 "
@@ -141,6 +142,7 @@ def partitions(places: Sequence[int]) -> Iterator[list[list[int]]]:
             yield [*found[:number], [places[0], *group], *found[number + 1 :]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_other_groups_have_less_variance(epsilon):
     for labels, sizes in product((1, 2, 3), ([2] * 6, [2, 2, 3, 3, 5], [4, 2, 2, 10, 3, 2], [8, 8, 2, 2])):
@@ -177,6 +179,7 @@ def test_groups_do_not_depend_on_the_order_of_features():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1", "4", "12"])
 def test_many_features_are_grouped_in_parts(epsilon):
     for sizes in ([2] * 700, [2, 3, 4, 5, 6, 8, 12, 20] * 5, list(range(2, 42)), [30, *[2] * 39]):

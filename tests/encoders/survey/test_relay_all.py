@@ -65,6 +65,7 @@ def parts_of(plan: Plan) -> list[Decimal]:
 # -- how it is compiled ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "epsilon", "moments", "part"),
     [([2], 4, [None, 3], 2), ([2], 3, [None, 1, 2], 1), ([], 4, [1, 2], 2)],
@@ -78,6 +79,7 @@ def test_a_number_is_one_question_where_its_larger_part_estimates_both_moments_b
     assert parts_of(plan) == [part] * len(moments)
 
 
+@pytest.mark.slow
 def test_a_number_stays_two_questions_where_one_would_break_the_promise():
     survey = survey_of([2], 4, numbers=1)
     most = largest_epsilon(survey.relay, [each.mechanism for each in survey.compile().questions])
@@ -98,6 +100,7 @@ def test_every_question_is_asked_alone_and_randomised_by_direct_encoding():
         plan.draw(FastStream(1))
 
 
+@pytest.mark.slow
 def test_features_never_share_a_question_and_no_feature_has_levels():
     many = ", ".join(f'"v{each}"' for each in range(16))
     ordered = f"[features.income]\nvalues = [{many}]\nordered = true\n"
@@ -114,6 +117,7 @@ def test_the_author_chooses_the_mechanism():
     assert [each.mechanism.name for each in plan.questions] == ["OUE", "OUE", "sign", "sign"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("users", "epsilon"), [("users = 1000", 2), ("users = 20", 2)])
 def test_the_label_is_asked_alone_only_if_no_other_question_estimates_its_shares(users, epsilon):
     text = text_of([2, 3], epsilon, more=LABEL).replace("users = 1000", users)
@@ -126,6 +130,7 @@ def test_the_label_is_asked_alone_only_if_no_other_question_estimates_its_shares
     assert kinds == ["label", "coupled"]
 
 
+@pytest.mark.slow
 def test_parts_are_equal_and_rounded_down():
     plan = survey_of([2, 3, 4], 4).compile()
     assert equal_part(Decimal(4), 3) == Decimal("1.333333")
@@ -133,6 +138,7 @@ def test_parts_are_equal_and_rounded_down():
     assert plan.epsilon == 4
 
 
+@pytest.mark.slow
 def test_the_plan_says_all_and_nothing_else_about_it():
     text = text_of([2, 3], 4, relay='divide = "margins"\n')
     plan = read_survey(text).compile()
@@ -171,6 +177,7 @@ def test_the_product_of_the_exact_ratios_is_at_most_e_to_epsilon():
         Plan.from_json(forge(plan, epsilon="3.9"))  # each question alone would spend less
 
 
+@pytest.mark.slow
 def test_every_reader_checks_the_promise_of_all_messages_together():
     plan = survey_of([4] * 10, "13.61").compile()
     for name, value in (("epsilon", "0.95"), ("batch", 580), ("honest", "0.7")):
@@ -229,6 +236,7 @@ def test_the_survey_is_refused_with_what_to_do(text: str, field: str, why: str):
     assert caught.value.field == field
 
 
+@pytest.mark.slow
 def test_epsilon_may_be_up_to_64_and_4_for_each_answer():
     big = text_of([2] * 16, 64).replace("batch = 600", "batch = 1000000")
     plan = read_survey(big).compile()
@@ -255,6 +263,7 @@ SURVEYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SURVEYS)
 def test_the_largest_sum_and_the_smallest_batch_just_keep_the_promise(name, monkeypatch):
     plan = read_survey(SURVEYS[name]).compile()
@@ -282,6 +291,7 @@ def test_the_largest_sum_and_the_smallest_batch_just_keep_the_promise(name, monk
         replace(survey, epsilon=largest + Decimal("0.05")).compile()
 
 
+@pytest.mark.slow
 def test_searches_end_at_the_limits():
     plan = survey_of([2, 2], 4).compile()
     mechanisms = [each.mechanism for each in plan.questions]
@@ -294,6 +304,7 @@ def test_searches_end_at_the_limits():
     assert smallest_batch(strict, [DE.design(2, Decimal(4))] * 100) is None
 
 
+@pytest.mark.slow
 def test_the_rough_bound_is_close_to_the_exact_one():
     plan = survey_of([4] * 10, 10).compile()
     assert plan.relay
@@ -308,6 +319,7 @@ def test_the_rough_bound_is_close_to_the_exact_one():
 # -- parts for small margins -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "gain"),
     [
@@ -329,6 +341,7 @@ def test_unequal_parts_make_the_mean_margin_smaller(text, gain):
     assert 1 - errors[1] / errors[0] >= gain - 0.001
 
 
+@pytest.mark.slow
 def test_no_other_division_of_the_same_sum_is_better():
     """With p = e^part, 2 sinh(part/2)^2 is proportional to the root of the size less one: the best sum."""
     plan = survey_of([2, 32], "2.4", relay='divide = "margins"\n').compile()
@@ -336,6 +349,7 @@ def test_no_other_division_of_the_same_sum_is_better():
     assert second / first == pytest.approx(math.sqrt(31), rel=0.01)
 
 
+@pytest.mark.slow
 def test_unequal_parts_are_no_more_private_than_equal_ones_need():
     """At the largest sum, the part of an answer that is cheap to hide grows only as the promise allows."""
     survey = read_survey(SURVEYS["labels"].replace("epsilon = 3\n", "epsilon = 64\n")).fit_promise()
@@ -352,6 +366,7 @@ def test_a_mechanism_is_redesigned_as_the_author_chose_it():
     assert redesign(plan.questions[0].mechanism, Decimal(2)).parameters["theta"] == "0.3"
 
 
+@pytest.mark.slow
 def test_numbers_stay_two_questions_where_one_each_would_break_the_promise():
     joined, apart = (survey_of([2], epsilon, numbers=2).compile() for epsilon in ("4", "6"))
     assert [each.moment for each in joined.questions] == [None, BOTH, BOTH]

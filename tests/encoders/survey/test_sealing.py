@@ -206,6 +206,7 @@ ALL_PLAN = relayed_plan(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [b"", bytes(range(16))])
 @pytest.mark.parametrize("plan", [WIDE_PLAN, ALL_PLAN], ids=["one", "all"])
 def test_messages_of_the_javascript_client_are_opened(plan, code):
@@ -238,6 +239,7 @@ def test_messages_of_the_javascript_client_are_opened(plan, code):
         start += size
 
 
+@pytest.mark.slow
 def test_the_longest_message_of_any_plan_is_one_that_every_relay_takes():
     """deploy/relay/nginx.conf takes 16 KiB, and a page may send 64 KiB when it ends."""
     values = ", ".join(f'"{number}"' for number in range(8 * (MAX_REPORT_BYTES - OVERHEAD_BYTES)))
@@ -263,6 +265,6 @@ def test_a_message_that_was_sealed_for_other_keys_cannot_be_opened():
 def test_an_installation_without_hpke_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.hpke", None)  # as before version 47
     with pytest.raises(
-        MissingExtraError, match=r"cryptography 47 or later: pip install 'ldp-bayes\[relay\]'"
+        MissingExtraError, match=r"cryptography 47 or later: pip install 'ldp-bayes\[device-relay\]'"
     ):
         seal_envelope(PLAN, [make_report()])

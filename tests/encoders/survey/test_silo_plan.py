@@ -242,6 +242,7 @@ def many_cells(cells: int) -> str:
     return WARDS[: WARDS.index("[features.smoker]")] + f"[features.ward]\nvalues = [{values}]\n"
 
 
+@pytest.mark.slow
 def test_the_longest_message_has_at_most_64_kib_and_longer_ones_do_not_compile():
     plan = read_silo_survey(many_cells(8184)).compile()
     message = make_message(plan, [((0,), 0)], SystemEntropy())
@@ -252,6 +253,7 @@ def test_the_longest_message_has_at_most_64_kib_and_longer_ones_do_not_compile()
     assert refusal.value.field == "features"
 
 
+@pytest.mark.slow
 def test_a_plan_of_people_takes_no_report_above_4_kib():
     plan, people = read_silo_survey(many_cells(8184)).compile(), read_survey(GOOD).compile()
     message = make_message(plan, [((0,), 0)], SystemEntropy())

@@ -66,6 +66,7 @@ def model(model_path: Path) -> CuratorClassifier:
     return loaded
 
 
+@pytest.mark.slow
 def test_a_loaded_model_is_a_classifier(model, rows):
     columns = read_typed_columns(rows, model.plan_.entries)
     assert is_classifier(model)
@@ -95,6 +96,7 @@ def test_rows_are_read_as_by_local_models(model):
         model.predict(rows[0])
 
 
+@pytest.mark.slow
 def test_labels_are_sorted_and_typed(tmp_path):
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 3, 3000)

@@ -135,6 +135,7 @@ def spell_labels(spelling: type) -> list[Any]:
     return [each if spelling is str else spelling(each == "yes") for each in LABELS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [3, None])
 def test_a_table_of_any_library_gives_the_same_model(table, bins):
     expected, model = fit_rows(bins=bins), fit(table, bins=bins)
@@ -146,6 +147,7 @@ def test_a_table_of_any_library_gives_the_same_model(table, bins):
     np.testing.assert_array_equal(model.predict(table), expected.predict(ROWS))
 
 
+@pytest.mark.slow
 def test_a_table_of_any_library_is_read_by_a_survey(make_frame):
     frame = make_frame(COLUMNS)
     expected, model = fit_rows(survey=READ), fit(frame, survey=READ)
@@ -154,6 +156,7 @@ def test_a_table_of_any_library_is_read_by_a_survey(make_frame):
     assert model.score(frame, pl.Series(LABELS)) == expected.score(ROWS, LABELS)
 
 
+@pytest.mark.slow
 def test_a_model_of_one_library_predicts_rows_of_each_other(make_frame):
     model = fit(make_frame(COLUMNS))
     expected = fit_rows().predict_proba(ROWS)
@@ -161,6 +164,7 @@ def test_a_model_of_one_library_predicts_rows_of_each_other(make_frame):
         np.testing.assert_array_equal(model.predict_proba(rows), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LABEL_KINDS)
 @pytest.mark.parametrize("spelling", [str, int, bool])
 def test_labels_of_any_library_give_the_same_model(kind, spelling):
@@ -171,6 +175,7 @@ def test_labels_of_any_library_give_the_same_model(kind, spelling):
     assert model.score(ROWS, LABEL_KINDS[kind](labels)) == expected.score(ROWS, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
 @pytest.mark.parametrize("survey", [None, read_survey(SURVEY)])
 def test_a_label_that_is_missing_is_named_by_row(missing, survey):
@@ -232,6 +237,7 @@ def test_dates_are_refused_by_name_in_every_library(make_frame, cells):
             fit(rows)
 
 
+@pytest.mark.slow
 def test_decimals_are_numbers_in_every_library():
     cells = [Decimal("1.5"), Decimal("2.25")] * 20
     expected = fit({"price": list(map(float, cells))}).plan_.features
@@ -242,6 +248,7 @@ def test_decimals_are_numbers_in_every_library():
 # -- frames that cannot be read --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_column_that_is_missing_or_there_twice_is_named():
     survey = read_survey(SURVEY)
     twice = pandas_frame(COLUMNS)
@@ -262,6 +269,7 @@ def test_a_column_that_is_missing_or_there_twice_is_named():
             fit(ROWS).predict(make({"cup": [1]}))
 
 
+@pytest.mark.slow
 def test_columns_of_several_levels_are_refused():
     frame = pandas_frame(COLUMNS)
     frame.columns = pd.MultiIndex.from_product([["a"], list(COLUMNS)])
@@ -272,6 +280,7 @@ def test_columns_of_several_levels_are_refused():
         fit(ROWS).predict(frame)
 
 
+@pytest.mark.slow
 def test_lazy_frames_and_single_columns_are_refused():
     with pytest.raises(ValueError, match=r"lazy frame.*give X.collect\(\)"):
         fit(pl.DataFrame(COLUMNS).lazy())
@@ -287,6 +296,7 @@ def test_sparse_tables_are_refused(form):
         fit(table, LABELS[:4])
 
 
+@pytest.mark.slow
 def test_names_that_are_not_texts_hide_no_column():
     frame = pandas_frame(COLUMNS)
     named, survey = frame.rename(columns={"team": 0}), read_survey(SURVEY)

@@ -29,6 +29,7 @@ def model(model_path: Path) -> NaiveBayes:
     return load_model(model_path)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         NaiveBayes(random_state=1),
@@ -119,6 +120,7 @@ def people(count: int = 3000, seed: int = 1) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame({"tea": tea, "hours": hours}), np.where(tired, "tired", "fresh")
 
 
+@pytest.mark.slow
 def test_fit_simulates_the_protocol_and_cross_validates():
     rows, labels = people()
     scores = cross_val_score(NaiveBayes(epsilon=4, random_state=1), rows, labels, cv=3)
@@ -185,6 +187,7 @@ def test_an_impossible_epsilon_is_refused(epsilon):
         NaiveBayes(epsilon=epsilon).fit(rows, labels)
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_models():
     rows, labels = people()
     one, other = (NaiveBayes(random_state=3).fit(rows, labels).predict_proba(rows) for _ in range(2))
@@ -261,6 +264,7 @@ PROJECTED = survey_toml(
 )
 
 
+@pytest.mark.slow
 def test_with_a_projection_rows_hold_its_inputs():
     rows, labels = people(20_000)
     rows["age"] = 40.0

@@ -90,6 +90,7 @@ def test_a_curator_reads_codes_as_missing_and_leaves_rows_out(folder):
     assert coded.plan == plain.plan
 
 
+@pytest.mark.slow
 def test_the_terminal_alone_shows_what_may_be_a_code(folder):
     code = "98765"
     (folder / "rows.csv").write_text((folder / "rows.csv").read_text().replace("999", code))
@@ -107,6 +108,7 @@ def test_the_terminal_alone_shows_what_may_be_a_code(folder):
     assert not any(secret in text for secret in (code, "clipped", "outside") for text in texts)
 
 
+@pytest.mark.slow
 def test_codes_are_part_of_what_the_ledger_records(folder):
     assert train(folder, "plain.toml").exit_code == 0
     again = train(folder, "plain.toml")
@@ -146,6 +148,7 @@ def test_errors_number_the_rows_of_the_file(folder):
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_predictions_stay_in_line_with_the_rows(folder):
     assert train(folder, "coded.toml").exit_code == 0
     options = ["--missing-codes", "age=999", "--missing-codes", "hours=-9"]
@@ -164,6 +167,7 @@ def test_predictions_stay_in_line_with_the_rows(folder):
     assert "" not in [line[0] for line in csv.reader(io.StringIO(without.stdout))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "why"),
     [

@@ -38,6 +38,7 @@ def files(tmp_path) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_names_the_line_of_a_cell_with_line_breaks(name, files):
     refused = run(name, **files)

@@ -60,6 +60,7 @@ def test_without_rows_only_the_header_is_printed(run):
     assert run("tea,hours\n").stdout == "tired,P(no),P(yes)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -1,16 +1,23 @@
 """ldp-results on the command line."""
 
+import csv
 import os
+import re
+import shutil
+import subprocess
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ldp_aggregator.results import make_results
-from ldp_aggregator.results_file import save_results
+from ldp_aggregator.results_file import read_results, save_results
+from ldp_aggregator.statements.model import find_citation
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
-from tests.ldp_aggregator.views.samples import simulate
+from tests.ldp_aggregator.views.samples import make_curator_model, simulate
 from tests.support.commands import command
+from tests.support.snapshots import make_snapshot
+from tests.support.surveys import make_plan
 
 run = partial(command, "ldp-results", check=False)
 
@@ -40,6 +47,7 @@ def test_the_output_may_not_be_an_input(model, tmp_path):
     assert model.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_compared_with_a_model_of_another_survey(model, tmp_path):
     (tmp_path / "other.json").write_bytes(trained(500).to_json())
     found = run(model, tmp_path / "other.json", "-o", tmp_path / "results.html")
@@ -49,6 +57,7 @@ def test_a_snapshot_is_compared_with_a_model_of_another_survey(model, tmp_path):
     assert "the labels differ: asleep and tired" in text
 
 
+@pytest.mark.slow
 def test_two_files_of_one_survey_need_the_statement_that_they_are_independent(model, tmp_path):
     (tmp_path / "other.json").write_bytes(simulate(2000, seed=9).to_json())
     command = (model, tmp_path / "other.json", "-o", tmp_path / "results.html")
@@ -60,6 +69,7 @@ def test_two_files_of_one_survey_need_the_statement_that_they_are_independent(mo
     assert "stated that no report is in both" in (tmp_path / "results.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_validation_round_is_shown_but_not_compared(model, tmp_path):
     (tmp_path / "round.json").write_bytes(validated(2000).to_json())
     assert run(tmp_path / "round.json", "-o", tmp_path / "results.html").exit_code == 0
@@ -86,3 +96,66 @@ def test_a_note_of_the_publisher_is_shown_as_text(model, tmp_path):
     assert '<dd data-finding="about.note"><bdi>{{ accuracy }} &lt;b&gt;of 50&lt;/b&gt; others</bdi></dd>' in (
         output.read_text("utf-8")
     )
+
+
+# -- the table in other software --------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(model, tmp_path) -> Path:
+    """A CSV file, also with names that other programs would take for missing values or formulas."""
+    plan = make_plan(features={"tea": ["NA", "None", "=1+1", "true"], "hours": {"range": [0, 12]}})
+    save_results(tmp_path / "odd.json", make_results(make_snapshot(plan)))
+    found = run(tmp_path / "odd.json", "-o", tmp_path / "results.html", "--csv", tmp_path / "estimates.csv")
+    assert found.stdout == f"wrote {tmp_path / 'results.html'}\nwrote {tmp_path / 'estimates.csv'}\n"
+    return tmp_path / "estimates.csv"
+
+
+def find_snippet(model: Path, name: str) -> str:
+    """Return the code that the page of a model shows."""
+    [statement] = [each for each in find_citation(read_results(model)) if each.id == f"citation.{name}"]
+    [code] = re.findall(r"`([^`]*\(\"estimates\.csv\".*?)`", statement.entry.text)
+    return code
+
+
+def test_the_snippet_of_the_page_reads_the_table_in_pandas(model, table, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(table.parent)
+    frame = eval(find_snippet(model, "pandas"), {"pandas": pandas})
+    with table.open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(frame) == len(lines)
+    assert list(frame["value"].fillna("")) == [line["value"] for line in lines]
+    assert [f"{each!r}" for each in frame["estimate"].dropna()] == [
+        f"{float(line['estimate'])!r}" for line in lines if line["estimate"]
+    ]
+    assert frame["known"].dtype == bool
+    assert set(frame["value"][:4]) == {"NA", "None", "'=1+1", "true"}
+
+
+def test_the_snippet_of_the_page_reads_the_table_in_r(model, table):
+    rscript = shutil.which("Rscript")
+    if rscript is None:
+        pytest.skip("needs R (Debian: apt-get install r-base-core)")
+    program = f"""
+e <- {find_snippet(model, "r")}
+e <- subset(e, statistic == "P(value)" & toupper(known) == "TRUE")
+cat(sprintf("%s %.17g %.17g\\n", e$value, e$estimate, e$high), sep = "")
+"""
+    words = [rscript, "--vanilla", "-e", program]
+    printed = subprocess.run(words, cwd=table.parent, capture_output=True, text=True, check=True).stdout
+    with table.open(newline="") as file:
+        lines = [line for line in csv.DictReader(file) if line["statistic"] == "P(value)"]
+    found = [line.rsplit(" ", 2) for line in printed.splitlines()]
+    assert [value for value, *_ in found] == [line["value"] for line in lines]
+    assert [float(each) for _, *numbers in found for each in numbers] == pytest.approx(
+        [float(line[name]) for line in lines for name in ("estimate", "high")], rel=1e-15
+    )
+
+
+def test_a_model_without_a_table_and_equal_outputs_are_refused(tmp_path):
+    path = make_curator_model(tmp_path / "tree.json", "tree")
+    found = run(path, "-o", tmp_path / "page.html", "--csv", tmp_path / "estimates.csv")
+    assert found.stderr == "Error: a tree model has no table of estimates: train with --learner nb for one\n"
+    assert not (tmp_path / "page.html").exists()
+    assert "are the same file" in run(path, "-o", tmp_path / "one", "--csv", tmp_path / "one").stderr

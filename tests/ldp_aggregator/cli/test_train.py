@@ -82,6 +82,7 @@ def test_the_model_contains_the_spent_epsilon_and_the_audit(run, survey, tmp_pat
     assert "audit of another plan" in refused.stderr
 
 
+@pytest.mark.slow
 def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 200)
@@ -148,6 +149,7 @@ def test_output_files_that_cannot_be_written_are_reported_before_training(run, s
     assert not (tmp_path / "model.json").exists()
 
 
+@pytest.mark.slow
 def test_the_epsilon_of_shuffled_reports_is_not_in_the_summary(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     result = run(write_reports(tmp_path / "reports", plan, 8000), "--plan", survey)

@@ -70,6 +70,7 @@ def words_of(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_the_model_file_states_what_a_message_guarantees(trained):
     kind, path, _ = trained
     model = load_model(path)
@@ -121,6 +122,7 @@ def test_the_table_has_the_same_columns_and_counts_rows(trained):
     assert {row["distinguishable"] for row in smoker} == {"true"}
 
 
+@pytest.mark.slow
 def test_the_page_of_a_snapshot_is_that_of_its_model(folder, tmp_path):
     store = open_store(f"sqlite:///{folder}/wards.db")
     snapshot = tmp_path / "wards.json"
@@ -162,6 +164,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_file_of_silos_is_refused(name, folder, tmp_path):
     path = tmp_path / "model.json"
@@ -177,6 +180,7 @@ def test_a_damaged_file_of_silos_is_refused(name, folder, tmp_path):
 # -- which sources are added up -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder, tmp_path):
     urls = [f"sqlite:///{tmp_path}/one.db", f"sqlite:///{tmp_path}/other.db"]
     for url, seeds in zip(urls, ((1, 2), (3,)), strict=True):
@@ -193,6 +197,7 @@ def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder, tmp_path):
     assert "have the same counters" in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["silos", "pooled"])
 def test_surveys_of_silos_with_another_epsilon_are_pooled(kind, folder, tmp_path):
     text = SILOS.replace("epsilon = 1.0", "epsilon = 2.0").replace("rows = 3000", "rows = 2000")
@@ -250,6 +255,7 @@ def test_an_empty_survey_of_silos_has_a_model_without_information(tmp_path):
     assert "There are no messages yet" in (tmp_path / "empty.html").read_text()
 
 
+@pytest.mark.slow
 def test_silos_have_no_waves(folder, tmp_path):
     wards, model = f"sqlite:///{folder}/wards.db", tmp_path / "model.json"
     refused = command("ldp-train", wards, "--wave", "2027-03", "-o", model, check=False)

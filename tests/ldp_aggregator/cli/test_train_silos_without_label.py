@@ -36,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sources", [["silos.json"], ["people.json", "silos.json"]], ids=["silos", "pooled"])
 def test_shares_are_estimated_and_no_text_mentions_a_label(folder, sources):
     model, page, table = folder / "model.json", folder / "page.html", folder / "table.csv"

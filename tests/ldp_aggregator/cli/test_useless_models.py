@@ -28,6 +28,7 @@ def collect(people, prior, ratio, epsilon=1.0):
     return simulate_reports(plan, np.asfortranarray(codes), labels, FastStream(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("people", "prior", "ratio", "epsilon", "useless"),
     [
@@ -43,6 +44,7 @@ def test_a_model_is_useless_if_its_features_change_no_prediction(people, prior, 
     assert results.usefulness.useless in useless
 
 
+@pytest.mark.slow
 def test_train_results_predict_and_print_state_that_a_model_is_useless(tmp_path):
     model, page, rows = tmp_path / "model.json", tmp_path / "page.html", tmp_path / "rows.csv"
     (tmp_path / "snapshot.json").write_bytes(collect(3_000, RARE, 1.0).to_json())

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector.current_results import ONE_LOOK, CurrentResults
@@ -39,6 +41,7 @@ def read_estimates(store, survey: str = "tea") -> dict:
     return client.get(f"/v1/surveys/{survey}/estimates", headers=OPERATOR).json
 
 
+@pytest.mark.slow
 def test_intervals_hold_at_all_looks_until_the_survey_has_closed():
     store = filled_store(without_label())
     fixed = estimate_snapshot(take_snapshot(store, "tea")).as_dict()

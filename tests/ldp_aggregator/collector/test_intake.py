@@ -117,6 +117,7 @@ def test_of_one_id_in_a_body_the_first_report_is_counted(plan, store):
     assert counted(store) == 3
 
 
+@pytest.mark.slow
 def test_a_report_repeated_within_a_body_is_sent_to_the_store_once(plan, store, monkeypatch):
     asked: list[int] = []
     record = store.record

@@ -87,6 +87,7 @@ def test_questions_get_their_share_of_tokens_and_all_tokens_differ(store):
     assert abs(halves[0] - 1500) < 200  # random order: eight standard deviations
 
 
+@pytest.mark.slow
 def test_single_tokens_choose_questions_by_weight(plan, store):
     asked = Counter(
         unpack(make_report(plan, ROW, "no", token=invite(store, plan, 1)[0])).question for _ in range(400)

@@ -111,6 +111,7 @@ class Failing(MemoryStore):
         return super().notes(kind, name) if kind != SCHEDULES else self.fail()  # type: ignore[func-returns-value, return-value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "expected"),
     [(StoreError("gone"), (503, "store-unavailable")), (RuntimeError("bug"), (500, "internal-error"))],
@@ -122,6 +123,7 @@ def test_responses_with_a_failing_store_match_the_description(error, expected):
     assert {name for name, response in found.items() if response != expected} == others
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("window", "plan", "reports"),
     [
@@ -138,6 +140,7 @@ def test_responses_in_each_phase_match_the_description(window, plan, reports):
     assert (found["plan"], found["texts"], found["reports"]) == (plan, plan, reports)
 
 
+@pytest.mark.slow
 def test_every_response_about_a_survey_of_silos_matches_the_description():
     plan = read_silo_survey().compile()
     schema = described(make_store(plan))
@@ -224,6 +227,7 @@ DESCRIBED |= {"/v1/surveys/sleep": {"get", "head", "options"}}
 DESCRIBED |= {"/v1/surveys/sleep/reports": {"post", "options"}, "/v1/surveys/sleep/sealed": {"post"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "method"),
     [

@@ -181,6 +181,7 @@ def test_a_plan_that_this_version_cannot_read_does_not_affect_the_others(store, 
     assert web.get("/v1/surveys/future").json["reason"] == "unknown-survey"
 
 
+@pytest.mark.slow
 def test_the_table_of_estimates_is_the_one_of_the_json_form(web, plan):
     for label in ("yes", "no") * 20:
         post(web, make_report(plan, ROW, label))

@@ -117,6 +117,7 @@ def test_reports_of_people_and_messages_of_silos_do_not_mix(site):
         assert "another plan" in problem["detail"]
 
 
+@pytest.mark.slow
 def test_a_long_message_to_a_survey_of_people_is_too_large(site):
     status, problem = post(site, messages_of(long_plan(), 1)[0], PEOPLE.id)
     assert (status, problem["reason"]) == (413, "too-large")
@@ -145,6 +146,7 @@ def long_plan() -> SiloPlan:
     return read_silo_survey(f"{text}[features.ward]\nvalues = [{values}]\n").compile()
 
 
+@pytest.mark.slow
 def test_messages_of_64_kib_are_counted(both):
     plan = long_plan()
     both.publish(plan.id, plan.json)
@@ -159,6 +161,7 @@ def test_the_longest_message_fits_into_a_request():
     assert MAX_MESSAGE_BYTES <= MAX_BODY_BYTES
 
 
+@pytest.mark.slow
 def test_a_flood_of_messages_does_not_wrap_around_the_totals(both):
     plan = read_silo_survey(WARDS.replace("rows = 100000", "rows = 1000000000")).compile()
     store = make_store(plan)
@@ -209,6 +212,7 @@ def test_the_plan_and_the_list_of_surveys_name_the_kind(site):
     assert response.headers["ETag"] == f'"{PLAN.digest}"'
 
 
+@pytest.mark.slow
 def test_progress_has_the_messages_and_the_noise(site):
     post(site, b"".join(messages_of(count=4)))
     document = site.get(f"{PATH}/progress", headers=OPERATOR).json
@@ -276,6 +280,7 @@ def test_a_survey_of_silos_moves_to_another_store_with_its_ids(tmp_path, both):
     target.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [PLAN, long_plan()], ids=["short", "long"])
 def test_archives_of_messages_are_counted_as_by_a_collector(tmp_path, plan):
     messages = messages_of(plan, 4)
@@ -290,6 +295,7 @@ def test_archives_of_messages_are_counted_as_by_a_collector(tmp_path, plan):
     assert counted.cells.tolist() == sum(cells_of(each, plan) for each in messages).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 1000])
 def test_damaged_archives_of_long_messages_lose_only_the_damaged_ones(tmp_path, lost):
     plan = long_plan()

@@ -35,6 +35,7 @@ def test_data_kept_by_design_is_not_a_trace():
     assert not list(traces({"appendonly.aof.1.incr.aof": KEPT, "ldp.db": KEPT}, SENT_DATA))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "planted"), [(kind, each) for kind, several in PLANTED.items() for each in several]
 )

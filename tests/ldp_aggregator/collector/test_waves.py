@@ -84,6 +84,7 @@ def test_a_body_of_several_waves_counts_those_that_are_open(clock, store):
     assert {each.error.reason for each in outcomes[3:]} == {"survey-not-open"}
 
 
+@pytest.mark.slow
 def test_estimates_are_of_one_wave(store, clock):
     intake = Intake(PLAN, store)
     for wave, count in zip(PLAN.waves.list, (300, 200, 100), strict=True):

@@ -183,6 +183,7 @@ def test_the_covariance_of_a_value_is_that_of_its_frequencies(mechanism, others)
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_two_classes_are_compared_by_the_z_test_of_their_difference(mechanism):
     prior, table = np.array([0.6, 0.4]), np.array([[0.30, 0.31], [0.45, 0.45], [0.25, 0.24]])
@@ -251,6 +252,7 @@ def covariance_at(contrasts: Contrasts, row: int, r: float) -> np.ndarray:
     return np.diag(own) + factors.T @ np.diag(contrasts.signs) @ factors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace", "sign", "piecewise"])
 def test_each_statistic_of_a_number_is_compared_by_itself(mechanism):
     estimates = estimate_snapshot(number_world(mechanism, epsilon=6).snapshot(200_000, 1))
@@ -326,6 +328,7 @@ def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(epsilo
     assert alarms <= most_alarms(surveys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])
 def test_a_difference_is_detected_where_intervals_still_overlap(mechanism):
     table, prior = np.array([[0.3, 0.5], [0.7, 0.5]]), np.array([0.6, 0.4])
@@ -374,6 +377,7 @@ def test_few_reports_are_compared_without_an_error(mechanism, users):
     assert list(found) == ["means", "variances", "missing"]
 
 
+@pytest.mark.slow
 def test_a_class_without_people_is_compared_like_any_other():
     for seed, epsilon in itertools.product(range(5), (0.5, 8)):
         table = np.array([[0.2, 0.6, 0.5], [0.8, 0.4, 0.5]])

@@ -87,6 +87,7 @@ def test_a_table_with_the_label_has_it_in_its_columns():
     assert table.columns == (("u", "yes"), ("u", "no"), ("v", "yes"), ("v", "no"))
 
 
+@pytest.mark.slow
 def test_estimates_of_tables_survive_json(estimates):
     others = [estimate_snapshot(simulate_tables(people, LABEL)) for people in (0, 500)]
     for each in (estimates, *others):
@@ -172,6 +173,7 @@ def test_levels_are_combined_by_weighted_least_squares():
     np.testing.assert_allclose(combined.raw, np.linalg.solve(normal, moments), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_shares_and_cumulative_shares_from_levels_have_the_stated_errors():
     """Of 300 surveys with fixed seeds: each variance is within 5 standard errors of the stated one."""
     plan, surveys = compile_levels(), 300
@@ -276,6 +278,7 @@ def test_results_of_earlier_versions_are_shown_from_their_raw_cumulative_shares(
     np.testing.assert_allclose(from_json(OrderedResult, stored).consistent_by_class[:, 1], [0, 0.45, 0.45])
 
 
+@pytest.mark.slow
 def test_a_missing_answer_has_no_place_in_the_order():
     snapshot = simulate_tables(200_000)
     result = estimate_snapshot(snapshot).features[1].ordered

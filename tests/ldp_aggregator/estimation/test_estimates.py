@@ -48,6 +48,7 @@ def customers(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     return np.array([codes for codes, _ in coded]), np.array([label for _, label in coded])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])
 @pytest.mark.parametrize("estimator", ["default", "paper"])
 def test_the_worked_example_of_the_paper_is_reproduced(mechanism, estimator):
@@ -84,6 +85,7 @@ def expected_snapshot(world: World, n: int) -> Snapshot:
     return Snapshot(world.plan, totals, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, *NUMERIC_MECHANISMS])
 def test_results_contain_the_raw_estimates_and_their_intervals(mechanism):
     world = make_world(mechanism) if mechanism in MECHANISMS else number_world(mechanism)
@@ -103,6 +105,7 @@ def test_without_reports_probabilities_are_uniform_and_json_is_valid(world):
         assert [each.id for each in find_warnings(estimates)] == ["warnings.empty"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [1, 2, 5])
 def test_few_reports_give_a_warning_for_each_feature(world, users):
     for estimator in ("default", "paper"):

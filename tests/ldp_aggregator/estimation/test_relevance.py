@@ -148,6 +148,7 @@ def test_intervals_contain_the_truth_in_19_of_20_surveys(found):
     assert (high <= 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [1, 20, 300, 3000, 50_000])
 def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people):
     plan = make_plan(epsilon=2, features={"number": {"range": [0, 10], "missing": "category"}})

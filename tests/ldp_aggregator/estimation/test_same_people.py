@@ -114,6 +114,7 @@ def exact_number(plan: Plan) -> tuple[ClassMoments, np.ndarray]:
     return number, np.array([row * of_class for row in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entries", [LABEL + NUMBER + FEATURES, LABEL + NUMBER])
 def test_questions_about_a_number_covary_as_the_people_do(entries: str):
     number, sources = exact_number(all_answers_plan(entries, 8))
@@ -271,6 +272,7 @@ def test_results_tell_the_promise_from_the_epsilon_of_all_answers_together():
     assert ">People so far<" in render_progress(results, all_looks=False).decode()
 
 
+@pytest.mark.slow
 def test_simulated_people_answer_every_question_about_one_row():
     plan = all_answers_plan(TABLES, 20)
     population = SyntheticPopulation.from_strength(plan, 3.0, 1.0)

@@ -20,10 +20,12 @@ from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, design
 from ldp_aggregator.codec import from_json
 from ldp_aggregator.estimation import (
     Estimates,
+    EstimationError,
     FeatureResult,
     IntervalEstimate,
     NumberResult,
     estimate_snapshot,
+    to_covariance,
 )
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
@@ -37,7 +39,9 @@ from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.odds_ratios import compare_two_classes, estimate_class_correlation
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import Snapshot, Total
+from tests.ldp_aggregator.estimation.conftest import make_world
 from tests.support.snapshots import make_snapshot
+from tests.support.statistical_checks import assert_correct_errors, assert_unbiased, small_and_full
 from tests.support.surveys import make_plan
 
 FEATURES = {
@@ -93,6 +97,71 @@ def make_table(name: str) -> Frequencies:
     [question] = [each for each in plan.questions if each.feature_indices]
     raw = JOINT.ravel()
     return Frequencies(question, N, raw, FrequencyCovariance.from_mechanism(question.mechanism, raw, N))
+
+
+@pytest.mark.parametrize("name", ENUMERATED)
+def test_the_covariance_of_shares_is_that_of_all_possible_reports(name):
+    plan = make_plan(label=None, features={"f": ["x", "y", "z"]}, mechanism={"frequency": name}, epsilon=1)
+    snapshot = make_snapshot(plan, 500)
+    [estimate] = compute_raw_estimates(snapshot).share_estimates
+    likely, found = estimate.covariance.distribution, to_covariance(snapshot, "f")
+    np.testing.assert_allclose(found, enumerate_covariance(name, likely) / 500, rtol=1e-7, atol=1e-12)
+    # the equation of the docstring
+    oracle, both = design(name, 3, Decimal(1)), np.zeros((3, 3))
+    for value, share in enumerate(likely):
+        reports, probabilities = enumerate_reports(name, 3, value)
+        both += share * np.einsum("r,ri,rj->ij", probabilities, reports, reports)
+    p, q = oracle.on_mean, oracle.off_mean
+    g = q + (p - q) * likely
+    np.testing.assert_allclose(found, (both - np.outer(g, g)) / (500 * (p - q) ** 2), rtol=1e-7, atol=1e-12)
+
+
+def test_the_diagonal_of_a_covariance_has_the_squares_of_the_standard_errors():
+    plan = make_plan(
+        label=["a", "b"],
+        features=FEATURES | {"age": {"values": ["young", "old", "oldest"], "ordered": True}},
+        tables={"both": {"features": ["tea", "age"]}},
+    )
+    snapshot = make_snapshot(plan)
+    estimates = estimate_snapshot(snapshot)
+    shares = {each.name: each for each in estimates.features if isinstance(each, FeatureResult)}
+    expected = {name: each.shares.stderr for name, each in shares.items()}
+    expected |= {each.name: each.cells.stderr.ravel() for each in estimates.tables}
+    for name, stderr in (expected | {plan.label.name: estimates.raw_prior.stderr}).items():
+        found = to_covariance(snapshot, name)
+        np.testing.assert_allclose(np.sqrt(np.diag(found)), stderr, rtol=1e-9)
+        np.testing.assert_allclose(found, found.T)
+        assert (np.linalg.eigvalsh(found) > -1e-12).all()
+    for name in ("cups: small", "cups: large"):
+        found = np.sqrt(np.diag(to_covariance(snapshot, name, by_class=True)))
+        np.testing.assert_allclose(found, shares[name].frequencies.stderr.ravel(), rtol=1e-9)
+
+
+PAIRS = list(itertools.combinations(range(4), 2))
+CONTRASTS = np.array([[(i == a) + sign * (i == b) for i in range(4)] for a, b in PAIRS for sign in (1, -1)])
+"""The sums and the differences of two of four shares."""
+
+
+@pytest.mark.parametrize("surveys", small_and_full(40, 600))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_errors_of_sums_and_differences_follow_from_the_covariance(mechanism, surveys):
+    world, found = make_world(mechanism), []
+    for seed in range(surveys):
+        snapshot = world.snapshot(1500, seed)
+        raw, covariance = compute_raw_estimates(snapshot), to_covariance(snapshot, "four")
+        stderr = np.sqrt(np.diag(CONTRASTS @ covariance @ CONTRASTS.T))
+        found.append(IntervalEstimate.from_stderr(CONTRASTS @ raw.share_estimates[0].raw, stderr))
+    assert_unbiased(found, CONTRASTS @ world.joint.sum(axis=1))
+    assert_correct_errors(found, slack=0.05)
+
+
+def test_a_covariance_needs_shares_and_is_unknown_without_reports():
+    plan = make_plan(label=["a", "b"], features=FEATURES)
+    empty = Snapshot(plan, {})
+    assert (to_covariance(empty, "tea") == math.inf).all()
+    for name in ("naps", "coffee", ""):
+        with pytest.raises(EstimationError, match=f"^{name}: .*; choose one of tea, cups"):
+            to_covariance(empty, name)
 
 
 @pytest.mark.parametrize("name", ENUMERATED)
@@ -351,6 +420,7 @@ def few_reports(label: list[str] | None, epsilon: float, mechanisms: dict[str, s
 PAIRS = list(itertools.zip_longest(MECHANISMS, NUMERIC_MECHANISMS, fillvalue="auto"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("frequency", "numeric"), PAIRS)
 @pytest.mark.parametrize("epsilon", [0.1, 16.0])
 def test_all_estimates_are_possible_and_survive_json_whatever_the_number_of_reports(
@@ -476,6 +546,7 @@ def test_simultaneous_intervals_of_choices_are_of_all_choices_and_the_missing_an
 # -- the benchmark ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labelled", [False, True])
 def test_the_benchmark_measures_the_estimates_of_a_survey(labelled):
     plan = make_up().plan("1", labelled)

@@ -97,6 +97,7 @@ def count_intervals(oracle: FrequencyOracle, n: int, cells: int):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "d"), [("DE", 48), ("OUE", 24), ("SS", 24)])
 @pytest.mark.parametrize("epsilon", ["4", "6", "8"])
 @pytest.mark.parametrize("n", [80, 800])
@@ -189,6 +190,7 @@ def test_few_equal_reports_give_wide_intervals(body: str, epsilon: str, reports:
         assert (ends[2] - ends[1] >= width).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.1", "8"])
 @pytest.mark.parametrize("body", [TABLE, BINS, '[features.x]\nrange = [0, 1]\nmissing = "category"\n'])
 @pytest.mark.parametrize("numeric", ["auto", "piecewise"])

@@ -125,6 +125,7 @@ def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys(surveys):
     assert kept <= stats.binom.isf(1e-6, surveys, SELECTION_ERROR)
 
 
+@pytest.mark.slow
 def test_unselected_features_are_uninformative_for_the_classifier():
     snapshot, validation = trained(20_000), validated(40_000, top_k=(1,))
     plain, classifier = estimate_survey(snapshot)

@@ -97,6 +97,7 @@ def train(folder: Path, values: list[Any]) -> NaiveBayes:
     return load_model(folder / "model.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "labels"), CASES)
 def test_a_loaded_model_returns_and_scores_the_survey_s_own_types(tmp_path, values, labels):
     model = train(tmp_path, values)
@@ -123,6 +124,7 @@ def test_onnx_files_return_the_survey_s_own_types(tmp_path, values, labels):
     assert session.run(["label"], feed)[0].tolist() == model.predict(cells).tolist() == labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", [None, "accuracy", "roc_auc", "balanced_accuracy"])
 @pytest.mark.parametrize(("values", "labels"), [*CASES, ([True, False], ["TRUE", "FALSE"])])
 def test_a_loaded_model_keeps_its_survey_in_clone_and_cross_validation(tmp_path, values, labels, scoring):
@@ -164,6 +166,7 @@ def test_a_class_that_only_the_test_rows_have_counts_as_wrong_without_a_survey()
     assert 0 < model.score(frame, np.where(frame["tea"] == "green", y, 7)) < model.score(frame, y)
 
 
+@pytest.mark.slow
 def test_boolean_features_are_read_in_other_spellings(tmp_path):
     model = train(tmp_path, [1, 0]).set_params(random_state=1)
     frame, y = people([1, 0])

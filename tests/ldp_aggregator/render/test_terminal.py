@@ -1,15 +1,14 @@
 """Tables of estimates in a terminal: classes as columns, marks, and cuts that say how to see all."""
 
-from markupsafe import Markup
-
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable, Section
+from ldp_aggregator.render.interval import Axis
 from ldp_aggregator.render.terminal import MAX_CLASSES, MAX_FEATURES, MAX_VALUES, write_document
 
 
 def make_section(values, classes, name="tea", marked=False):
     """Return a section with a table of one feature, whose first row is marked on request."""
     empty = dict.fromkeys(("estimate", "interval", "simultaneous"), "")
-    cells = {"chart": Markup(), "short": "25.0%", "is_known": True, "marked": False} | empty
+    cells = {"axis": Axis(0, 1), "mark": None, "short": "25.0%", "is_known": True, "marked": False} | empty
     groups = [
         EstimateGroup(
             value=value,
@@ -18,7 +17,9 @@ def make_section(values, classes, name="tea", marked=False):
         )
         for place, value in enumerate(values)
     ]
-    table = EstimateTable(caption="Shares", name=name, ticks=("0", "1", "2"), groups=tuple(groups))
+    table = EstimateTable(
+        caption="Shares", name=name, ticks=("0", "1", "2"), groups=tuple(groups), head="Class"
+    )
     return Section(id=name, heading=name, marked=marked, parts=[table])
 
 

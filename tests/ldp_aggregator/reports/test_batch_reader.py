@@ -122,6 +122,7 @@ def test_reports_of_another_plan_are_rejected_individually():
     ]
 
 
+@pytest.mark.slow
 def test_a_large_body_takes_little_memory():
     plan = plan_of(MECHANISMS[1])
     body = b"".join(reports(plan, 200)) * 100

@@ -40,6 +40,7 @@ def find(series, feature, statistic):
     return found
 
 
+@pytest.mark.slow
 def test_each_figure_has_a_level_in_each_wave(snapshot):
     series = estimate_series(snapshot, "last")
     assert series.wave == "2025-05"
@@ -60,6 +61,7 @@ def test_each_figure_has_a_level_in_each_wave(snapshot):
     assert series.drifting == ("tea",)
 
 
+@pytest.mark.slow
 def test_a_wave_without_reports_is_left_out(snapshot, monkeypatch):
     plan = snapshot.plan
     kept = {key: total for key, total in snapshot.totals.items() if not key.endswith("@1")}
@@ -71,6 +73,7 @@ def test_a_wave_without_reports_is_left_out(snapshot, monkeypatch):
     assert estimate_series(replace(snapshot, totals={}), "last").courses == ()
 
 
+@pytest.mark.slow
 def test_a_statistic_with_too_many_estimates_is_left_out(snapshot, monkeypatch):
     monkeypatch.setattr(module, "MAX_ESTIMATES", 29)
     series = estimate_series(snapshot, "last")  # 5 waves, 3 values and 2 classes are 30
@@ -91,6 +94,7 @@ def test_surveys_without_waves_have_no_series():
 # -- the classifier ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_by_default_tables_are_those_of_all_waves_and_the_prior_is_that_of_the_wave(snapshot):
     pooled, own = (estimate_parameters(snapshot.select(each)) for each in ("all", "2025-02"))
     found = make_results(snapshot, wave="2025-02").classifier
@@ -117,6 +121,7 @@ def test_discounted_totals_are_as_precise_as_their_number_of_reports(snapshot):
     assert same.n == sum(counts)
 
 
+@pytest.mark.slow
 def test_discounted_tables_follow_a_change(snapshot):
     truth = TEA[::-1]
     errors = [
@@ -148,6 +153,7 @@ def test_an_impossible_choice_is_refused(label, options):
 # -- the test of changes ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_prior_that_moves_does_not_make_tables_drift():
     priors = np.linspace(0.2, 0.7, 5)
     series = estimate_series(simulate(make_plan(), [make_people(each) for each in priors]), "last")
@@ -156,6 +162,7 @@ def test_a_prior_that_moves_does_not_make_tables_drift():
     assert series.drifting == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["DE", "SS", "SUE", "OUE"])
 def test_the_test_does_not_depend_on_the_order_of_values(mechanism):
     plan = make_plan(more=f'mechanism.frequency = "{mechanism}"')
@@ -212,6 +219,7 @@ def test_levels_and_changes_are_covered_and_false_changes_are_rare(surveys):
 # -- what is stored and shown -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_model_file_says_which_waves_made_it(snapshot, tmp_path):
     results = make_results(snapshot, wave="2025-04", discount=0.8)
     data = dump_results(results)
@@ -229,6 +237,7 @@ def test_a_model_file_says_which_waves_made_it(snapshot, tmp_path):
     assert str(frame["stands_out"].dtype) == "boolean"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [("wave", "2026-01"), ("tables", "mine"), ("discount", 0), ("reports", [1]), ("waves", ["2026-01"])],
@@ -241,6 +250,7 @@ def test_a_damaged_series_is_refused(snapshot, name, value):
         parse_results(signed(content))
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_each_figure_and_wave(snapshot):
     rows = [row for row in build_full_table(make_results(snapshot)) if row.wave]
     black = [row for row in rows if (row.feature, row.value, row.class_name) == ("tea", "black", "yes")]
@@ -258,6 +268,7 @@ def test_the_table_has_a_row_for_each_figure_and_wave(snapshot):
     assert all(row.known for row in black)
 
 
+@pytest.mark.slow
 def test_pages_and_summaries_show_the_wave_and_its_changes(snapshot, monkeypatch):
     Clock(monkeypatch, snapshot.plan.waves.list[-1].opens)
     results = make_results(snapshot)
@@ -275,6 +286,7 @@ def test_pages_and_summaries_show_the_wave_and_its_changes(snapshot, monkeypatch
     assert "The model is made from this wave alone." in format_summary(own)
 
 
+@pytest.mark.slow
 def test_the_command_chooses_the_wave_and_the_tables(snapshot, tmp_path):
     (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
     model, csv_file = tmp_path / "model.json", tmp_path / "estimates.csv"

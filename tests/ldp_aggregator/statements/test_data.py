@@ -16,6 +16,7 @@ def state(results, **changes):
     return " ".join(map(str, find_data(estimates, results.privacy, validation=False)))
 
 
+@pytest.mark.slow
 def test_pooled_estimates_without_messages_state_that_nothing_is_known_about_silos():
     pooled = make_results("pooled")
     silos = pooled.estimates.silos
@@ -42,6 +43,7 @@ def test_simulated_messages_are_called_so_and_reports_of_people_are_not():
     assert "people answered one question each" in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reports", "words"), [(2, "too few to show the accuracy"), (0, "There are no reports")]
 )

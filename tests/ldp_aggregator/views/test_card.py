@@ -26,6 +26,7 @@ def load(tmp_path):
     return load
 
 
+@pytest.mark.slow
 def test_repr_is_one_line_and_str_a_few(load):
     model = load(simulate(200), AUDIT)
     digest = model.plan_.digest

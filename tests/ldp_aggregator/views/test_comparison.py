@@ -76,6 +76,7 @@ def first() -> Results:
     return ask(make_plan("first"), 20_000, 1)
 
 
+@pytest.mark.slow
 def test_a_large_difference_is_found_and_its_interval_contains_the_truth(first):
     comparison = compare_surveys(first, ask(make_plan("second"), 20_000, 2, tea=0.9))
     found = find(comparison, "tea", "P(value | class)", "black", "yes")
@@ -144,6 +145,7 @@ def test_what_has_another_name_or_meaning_is_not_compared_and_has_a_reason(first
     assert {each.quantity.class_name for each in comparison.differences} == {"", "yes", "no"}
 
 
+@pytest.mark.slow
 def test_a_number_is_not_compared_with_bins_nor_surveys_of_two_labels(first):
     binned = make_plan("second", hours=HOURS | {"bins": 4})
     comparison = compare_surveys(first, ask_codes(binned))
@@ -165,6 +167,7 @@ def ask_codes(plan: Plan) -> Results:
     return make_results(snapshot, poisoning=False)
 
 
+@pytest.mark.slow
 def test_what_one_survey_knows_nothing_about_is_not_compared(first):
     empty = ask(make_plan("second"), 0, 7)
     for comparison in (compare_surveys(first, empty), compare_surveys(empty, first)):
@@ -174,6 +177,7 @@ def test_what_one_survey_knows_nothing_about_is_not_compared(first):
     assert any("rarely" in what and "survey" in why for what, why in reasons(rare).items())
 
 
+@pytest.mark.slow
 def test_files_of_one_survey_are_refused_unless_they_are_independent(first):
     again = ask(make_plan("first"), 20_000, 10)
     with pytest.raises(ComparisonError, match="may contain the same reports"):

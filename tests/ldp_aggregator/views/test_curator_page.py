@@ -20,6 +20,7 @@ def render(learner):
     return parse_page(render_page(make_results(f"curator-{learner}")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_page_lists_the_steps_with_their_budgets(learner):
     rows = render(learner).table("What each step of the training spent").rows()
@@ -72,6 +73,7 @@ def test_linear_tables_add_up_to_the_scores():
     assert abs(found - expected) < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_texts_of_the_survey_are_escaped(tmp_path, learner):
     path = make_curator_model(tmp_path / "model.json", learner, "<script>alert(1)</script>")

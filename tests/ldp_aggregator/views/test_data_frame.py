@@ -20,6 +20,7 @@ from ldp_aggregator.views.estimate_rows import build_table, list_records
 from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS, simulate
 
 
+@pytest.mark.slow
 def test_a_frame_has_the_columns_and_values_of_the_table(tmp_path):
     snapshot = simulate(2000)
     results = make_results(snapshot, poisoning=False)

@@ -39,7 +39,7 @@ from ldp_aggregator.views.estimate_rows import (
     list_records,
 )
 from ldp_aggregator.views.estimate_tables import build_comparison_tables, build_feature_tables
-from ldp_aggregator.wording.values import UNKNOWN
+from ldp_aggregator.wording.values import write_unknown
 from tests.ldp_aggregator.views.samples import (
     PLAIN_COLUMNS,
     TABLES,
@@ -172,6 +172,7 @@ def test_rows_name_reports_mechanisms_and_distinguishable_entries(estimates):
     assert marks["hours"][::3] == [entries[name] for name in ("means", "variances", "missing")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [40, 300, 3000])
 def test_consistent_estimates_are_possible_where_raw_ones_are_not(people):
     outside = 0
@@ -220,6 +221,7 @@ def test_an_estimate_is_known_if_its_interval_and_its_margin_are_narrow(known, r
     assert list_records([row])[0]["known"] is known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["survey", "class-tables", "useless", "silos", "choices", "empty"])
 def test_what_the_table_calls_known_is_what_pages_and_terminals_show(name):
     results = make_results(name)
@@ -238,7 +240,7 @@ def test_what_the_table_calls_known_is_what_pages_and_terminals_show(name):
     ]
     assert sorted(shown) == sorted(in_table)
     compared = build_comparison_tables(rows, results.plan).values()
-    words = sum(cell == UNKNOWN for table in compared for row in table.rows for cell in row)
+    words = sum(cell == write_unknown() for table in compared for row in table.rows for cell in row)
     unknown = [row for row in rows if row.statistic in COMPARISONS and row.column is None and not row.known]
     assert words == len(unknown)
 

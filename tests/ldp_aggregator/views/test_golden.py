@@ -28,11 +28,13 @@ def list_lines(*results):
     return "\n".join([*parse_page(render_page(*results)).lines(), ""])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["survey", "round", "pooled", "curator-nb", "shares", "choices", "tables"])
 def test_the_page_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"page-{name}", list_lines(make_results(name)))
 
 
+@pytest.mark.slow
 def test_the_comparison_is_its_golden_file(compare_with_golden):
     page = parse_page(render_page(make_results("survey"), make_results("other")))
     compare_with_golden("comparison", "\n".join([*page.section("comparison").lines(), ""]))
@@ -43,6 +45,7 @@ def test_the_card_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"card-{name}", describe(make_results(name)).format_card())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pooled", "validated", "shares", "tables", "class-tables", "waves"])
 def test_the_summary_of_a_training_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"summary-{name}", f"{format_summary(make_results(name))}\n")
@@ -78,6 +81,7 @@ def find_others(text, sentences):
     return [text[max(0, each.start() - 60) : each.end()] for each in SENTENCE.finditer(text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_sentence_is_the_filled_text_of_a_statement(name, worded):
     results = make_results(name)

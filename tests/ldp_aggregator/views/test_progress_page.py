@@ -49,6 +49,7 @@ def reject(results, rejected):
     return replace(results, privacy=replace(results.privacy, people=people))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["survey", "tables", "class-tables", "shares", "silos", "alarm"])
 def test_the_sections_are_those_of_the_results_page_without_relevance(name):
     """The intervals of relevance are for one look."""
@@ -61,6 +62,7 @@ def test_the_sections_are_those_of_the_results_page_without_relevance(name):
         assert shown[each] == known[each]
 
 
+@pytest.mark.slow
 def test_an_open_survey_shows_no_test_of_tables():
     results = make_results("tables")
     wide = replace(results, estimates=hold_at_all_looks(results.estimates, results.plan))

@@ -98,6 +98,7 @@ def find_shown(page):
     return shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "statement", "words"), SHOWN)
 def test_a_statement_appears_in_its_variant(name, statement, words):
     assert words in find_shown(render(name))[statement]
@@ -165,6 +166,7 @@ def test_a_mean_is_drawn_on_the_range_of_its_number():
     assert not table.find("rect")
 
 
+@pytest.mark.slow
 def test_relevance_is_sorted_and_unknown_relevance_comes_last():
     table = render("pooled").section("relevance").find("table")[0]
     features = {each.name: each.relevance for each in make_results("pooled").estimates.features}
@@ -217,6 +219,7 @@ def test_a_standard_deviation_is_unknown_if_it_may_be_three_quarters_of_what_is_
 # -- every page -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_is_well_formed_and_loads_and_runs_nothing(name):
     data = render_page(make_results(name))
@@ -235,6 +238,7 @@ def test_every_page_is_well_formed_and_loads_and_runs_nothing(name):
         assert all(each.attributes.get("scope") in {"col", "row", "rowgroup"} for each in table.find("th"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"hostile"}))
 def test_every_probability_is_from_0_to_100_percent_and_reports_are_never_called_anonymous(name):
     found = render(name)
@@ -266,6 +270,7 @@ def files(tmp_path):
     return tmp_path / "snapshot.json", tmp_path / "model.json"
 
 
+@pytest.mark.slow
 def test_a_snapshot_and_the_model_trained_on_it_give_the_same_estimates(files):
     one, other = (parse_page(render_page(read_results(path))) for path in files)
     for name in ("classes", "features", "relevance", "privacy", "fake-reports"):
@@ -351,6 +356,7 @@ def test_texts_of_the_survey_are_shown_with_their_language_in_every_table():
     assert re.search(r"\n +Ja \(yes\) +no\n +unter 40 \(young\) ", format_summary(results))
 
 
+@pytest.mark.slow
 def test_a_page_and_a_card_begin_with_a_link_to_their_warnings():
     for name, text in (("survey", "Read 4 warnings"), ("useless", "Read 4 warnings")):
         [pointer] = [each for each in render(name).statements() if each.attributes["data-finding"] == POINTER]

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from ldp_aggregator.views.results_page import render_page
+from ldp_aggregator.wording.language import write_in
 from tests.ldp_aggregator.views.samples import LEARNERS, make_results
 from tests.support.browser import LOOKS, Open, assert_every_look, assert_prints_everything, visits
+from tests.support.languages import read_german
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +22,8 @@ def folder(tmp_path_factory):
     for name in NAMES:
         results = ["survey", "other"] if name == "compared" else [name]
         (folder / f"{name}.html").write_bytes(render_page(*map(make_results, results)))
+    with write_in(read_german()):
+        (folder / "german.html").write_bytes(render_page(*map(make_results, ["survey", "other"])))
     return folder
 
 
@@ -29,7 +33,7 @@ def visit(chromium, folder) -> Iterator[Open]:
         yield opened
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, "german"])
 def test_the_page_is_accessible_and_fits_its_window(visit, name):
     assert_every_look(visit(name), f"results-{name}")
 

@@ -15,6 +15,7 @@ SUBSCRIPT = re.compile(r"\b(estimates|privacy|poisoning|validation|validation_re
 """An entry of typed results, read as if they were a dictionary."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_reading_what_was_written_gives_the_same(name):
     results = make_results(name)

@@ -28,6 +28,7 @@ from tests.support.surveys import make_plan
 
 WORDS = re.compile(r"label|class|relevan|predict|accura|majority|bayes classifier", re.IGNORECASE)
 EMPTY = re.compile(r"""["']{2}|\bof ?[,.:]|[(\[]\s*[)\]]| = [,.]|: *,|, ?,|  of  |\| *\|\s*\|""")
+SNIPPET = re.compile(r'read\.?_?csv\("estimates.csv".*')
 REFUSAL = re.compile(r"habits: this survey has no label, so there is no classifier: [^.\n]+\.?")
 
 
@@ -45,6 +46,7 @@ def model(trained):
     return load_model(trained[0] / "model.json")
 
 
+@pytest.mark.slow
 def test_no_output_speaks_of_labels_and_classes_or_has_an_empty_name(trained, model):
     folder, printed = trained
     command("ldp-results", folder / "model.json", "-o", folder / "page.html")
@@ -67,7 +69,7 @@ def test_no_output_speaks_of_labels_and_classes_or_has_an_empty_name(trained, mo
     }
     for name, output in outputs.items():
         assert not WORDS.findall(output), name
-        found = EMPTY.findall(output if name != "csv" else "")
+        found = EMPTY.findall(SNIPPET.sub("", output) if name != "csv" else "")
         assert not found, name
 
 
@@ -181,7 +183,7 @@ def test_a_silo_survey_without_a_label_speaks_of_shares_alone():
             output.split()
         )
         assert not WORDS.findall(output)
-        assert not EMPTY.findall(output)
+        assert not EMPTY.findall(SNIPPET.sub("", output))
 
 
 def test_without_reports_everything_is_unknown(tmp_path):

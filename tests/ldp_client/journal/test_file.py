@@ -25,6 +25,7 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_each_person_agrees_and_answers_for_themselves(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     with Client(url, spread=0) as shared:
@@ -107,6 +108,7 @@ def test_command_shows_and_withdraws_the_consent_of_one_person(device, plan, cap
         run("status", "--person", "Ann", "--journal", str(device))
 
 
+@pytest.mark.slow
 def test_a_shared_journal_is_named_once_after_ten_repeated_answers(client, monkeypatch, caplog):
     monkeypatch.setattr("ldp_client.receipt._repeat_numbers", itertools.count(1))
     client(FakeTransport(RECORDED)).report(ROW, "no")

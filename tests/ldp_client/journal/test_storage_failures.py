@@ -30,6 +30,7 @@ def _damage(path: Path, way: str) -> None:
     path.write_bytes(damaged[way])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["garbage", "no header", "cut"])
 def test_damaged_journal_is_renamed_and_no_survey_is_reported_twice(tmp_path, way):
     path = tmp_path / "j.db"

@@ -42,6 +42,7 @@ def test_first_attempts_are_spread_evenly_over_the_spread():
     assert all(abs(count - 400) < 152 for count in firsts.values())  # 8 sigma
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("surveys", "spread", "mean_wait"),
     [(1, 2.0, 300.0), (2, 2.0, HOUR), (20, 2.0, 6000.0), (2, DAY, DAY)],

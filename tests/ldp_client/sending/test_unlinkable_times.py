@@ -136,6 +136,7 @@ def count_attempts(schedule: Schedule, surveys: int, retry_after_seconds: float 
     return len(simulate(schedule, [0.0] * 20, _outage(0, DAY), surveys=surveys, until=DAY, response=response))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surveys", [1, 2, 5, 20])
 @pytest.mark.parametrize("retry_after_seconds", [None, 30.0, HOUR])
 def test_a_device_with_many_reports_tries_no_more_often_in_an_outage(surveys, retry_after_seconds):

@@ -99,6 +99,7 @@ def read_cell(entry, column, row):
     return entry.from_text(cell)
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_survives_quoting_on_one_line(text):
     assert tomllib.loads(f"a = {quote(text)}") == {"a": text}

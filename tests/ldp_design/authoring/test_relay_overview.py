@@ -69,6 +69,7 @@ def test_check_warns_of_risky_settings(survey, entry, changed, warning):
     assert warning in [f"{each['field']}: {each['message']}"[: len(warning)] for each in problems]
 
 
+@pytest.mark.slow
 def test_size_compares_with_the_same_promise_without_a_relay(survey):
     text = " ".join(command("ldp-survey", "size", survey).stdout.split())
     assert "Each way promises epsilon 1 towards everybody but the relay." in text
@@ -81,6 +82,7 @@ def test_size_compares_with_the_same_promise_without_a_relay(survey):
     assert "fewer answer with a probability of at most 2" in shares
 
 
+@pytest.mark.slow
 def test_size_compares_all_answers_one_answer_and_no_relay(survey):
     [found] = json.loads(command("ldp-survey", "size", survey, "--json").stdout)
     ways = {each["ask"]: each for each in found["relay"]["ways"]}
@@ -108,6 +110,7 @@ def test_size_compares_all_answers_one_answer_and_no_relay(survey):
 ALL = RELAYED.replace("epsilon = 2\n", "epsilon = {}\n").replace("[relay]", '[relay]\nask = "all"')
 
 
+@pytest.mark.slow
 def test_check_states_the_promise_and_what_relay_and_collector_learn_together(survey):
     survey.write_text(LARGE.format(5.5), encoding="utf-8")
     text = " ".join(command("ldp-survey", "check", survey).stdout.split())
@@ -139,6 +142,7 @@ LARGE = ALL.replace("batch = 600", "batch = 6000").replace("users = 1000\n", "")
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
 
 
+@pytest.mark.slow
 def test_check_warns_from_three_on_for_one_answer(survey):
     def warnings(epsilon: str) -> list[str]:
         survey.write_text(LARGE.format(epsilon), encoding="utf-8")
@@ -150,6 +154,7 @@ def test_check_warns_from_three_on_for_one_answer(survey):
     assert found.startswith("the epsilon of one answer is 3.00: if relay and collector work together")
 
 
+@pytest.mark.slow
 def test_the_dossier_states_both_numbers_of_a_survey_that_asks_all(survey, tmp_path):
     survey.write_text(LARGE.format(5.5), encoding="utf-8")
     page = tmp_path / "dossier.html"
@@ -226,6 +231,7 @@ def test_clients_never_report_directly(survey, tmp_path):
             assert client.report(row).state == "no_consent"
 
 
+@pytest.mark.slow
 def test_the_dossier_says_what_the_relay_sees_and_what_the_board_must_check(survey, tmp_path):
     page = tmp_path / "dossier.html"
     command("ldp-survey", "dossier", survey, "-o", page)
@@ -246,6 +252,7 @@ WITH_A_RELAY = [
 """Yes/no questions, the people that they need, the epsilon of what a person sends, and how they are asked."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("features", "people", "epsilon", "ask"), WITH_A_RELAY)
 def test_the_people_that_pages_state_for_surveys_with_a_relay_are_enough(
     tmp_path, features, people, epsilon, ask
@@ -266,6 +273,7 @@ def test_the_people_that_pages_state_for_surveys_with_a_relay_are_enough(
     assert int(needed[1].replace(",", "")) <= people
 
 
+@pytest.mark.slow
 def test_readme_states_the_people_that_ten_questions_need(tmp_path):
     """The rows with a relay are the figures of the test above, and the first row is what a command prints."""
     readme = (ROOT / "README.md").read_text("utf-8")

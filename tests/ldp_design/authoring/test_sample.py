@@ -257,6 +257,7 @@ def test_a_total_below_the_rows_is_left_out(draft, footer):
     assert footer not in printed
 
 
+@pytest.mark.slow
 def test_many_columns_are_drafted():
     columns = {f"V{number}": ["1", "2", "3", "2", "1", "3"] * 5 for number in range(1200)}
     assert len(read_survey(draft_survey(columns, None, "wide")).compile().features) == 1200

@@ -53,6 +53,7 @@ def test_a_plot_is_written(run, tmp_path):
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "code", "why"),
     [
@@ -77,6 +78,7 @@ def test_a_plot_that_cannot_be_written_is_refused_before_simulating(
     assert (refused.exit_code, why in refused.stderr) == (code, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("json_", [[], ["--json"]])
 def test_the_table_is_printed_even_if_the_plot_cannot_be_written(run, tmp_path, monkeypatch, json_):
     def full(*_: object, **__: object) -> None:

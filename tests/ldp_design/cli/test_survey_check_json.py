@@ -183,6 +183,7 @@ def test_a_file_that_cannot_be_opened_is_json_with_exit_code_2(tmp_path, monkeyp
     assert parsed["problems"][0]["message"] in without.stderr
 
 
+@pytest.mark.slow
 def test_the_documentation_lists_every_key(path):
     page = (ROOT / "docs" / "formats.md").read_text("utf-8")
     section = page.partition("## Check a survey from a program\n")[2].partition("\n## ")[0]

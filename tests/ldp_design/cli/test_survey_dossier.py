@@ -24,6 +24,7 @@ def run(survey: Path, *options: str) -> Result:
     return command("ldp-survey", *arguments, check=False)
 
 
+@pytest.mark.slow
 def test_it_writes_one_page(survey):
     result = run(survey)
     assert result.exit_code == 0, result.output
@@ -46,6 +47,7 @@ def test_people_and_an_audit_can_be_given(survey):
     )
 
 
+@pytest.mark.slow
 def test_label_shares_can_be_given(survey):
     result = run(survey, "--users", "500", "--label-shares", "yes=0.2,no=0.8")
     assert result.exit_code == 0, result.output

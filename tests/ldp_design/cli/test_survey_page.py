@@ -194,6 +194,7 @@ def test_codes_need_a_relay(survey):
     assert "--codes: the survey has no relay" in refused.output
 
 
+@pytest.mark.slow
 def test_the_page_of_a_survey_that_asks_all_names_the_sum_as_its_limit(survey):
     text = RELAYED.replace("[relay]", f'[relay]\nask = "all"\n{RELAY_KEYS}')
     text = text.replace("batch = 600", "batch = 20_000")

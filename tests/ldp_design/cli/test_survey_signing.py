@@ -100,4 +100,4 @@ def test_without_cryptography_the_extra_is_named(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, module, None)  # the import fails now
     result = run("keygen", tmp_path / "author.pem")
     assert (result.exit_code, (tmp_path / "author.pem").exists()) == (1, False)
-    assert "needs the extra [signed]: pip install 'ldp-bayes[signed]'" in result.stderr
+    assert "needs the extra [author]: pip install 'ldp-bayes[author]'" in result.stderr

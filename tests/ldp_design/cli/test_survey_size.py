@@ -71,11 +71,13 @@ def test_the_survey_s_own_users_are_the_default(folder):
     assert "otherwise the standard error of P(tired) would be above 0.1 with 300 users in [survey]" in screen
 
 
+@pytest.mark.slow
 def test_without_users_a_few_numbers_of_people_are_compared(folder):
     assert [each["users"] for each in read_sizes(folder)] == [1_000, 10_000, 100_000, 1_000_000]
     assert "  noise\n" in run(folder).stdout
 
 
+@pytest.mark.slow
 def test_json_holds_all_margins_and_the_requested_one(folder):
     (found,) = read_sizes(folder, "--margin", "0.05")
     assert found["accuracy"] == {}
@@ -155,6 +157,7 @@ def test_a_model_or_a_snapshot_is_refused_as_a_survey(folder, name, kind):
     assert why in run(folder, survey=name).output
 
 
+@pytest.mark.slow
 def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder):
     screen = run(folder, "--margin", "0.05").stdout
     assert screen.startswith("tea: margins of at most 5% need ")
@@ -163,6 +166,7 @@ def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder):
     assert "is a share of its range" not in run(folder, "--margin", "0.05", survey="bins.toml").stdout
 
 
+@pytest.mark.slow
 def test_label_shares_replace_equal_shares(folder):
     (equal,) = read_sizes(folder, "--margin", "0.1")
     (rare,) = read_sizes(folder, "--margin", "0.1", "--label-shares", "yes=0.1,no=0.9")
@@ -173,6 +177,7 @@ def test_label_shares_replace_equal_shares(folder):
     assert "If a class is rarer" not in screen
 
 
+@pytest.mark.slow
 def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_needs(folder):
     screen = " ".join(run(folder, "--margin", "0.1").stdout.split())
     assert "If a class is rarer than that, the same margins need many times as many people" in screen
@@ -216,6 +221,7 @@ def test_epsilons_are_compared(folder):
     assert "what to expect by epsilon" in run(folder, "--epsilon", "0.5,1").stdout
 
 
+@pytest.mark.slow
 def test_one_epsilon_replaces_that_of_the_survey(folder):
     (size,) = read_sizes(folder, "--margin", "0.1", "--epsilon", "2")
     assert size["epsilon"] == 2

@@ -89,6 +89,7 @@ def test_the_largest_local_epsilons_of_a_large_batch():
     assert found == pytest.approx([3.36, 4.47, 5, 5, 7], abs=0.05)
 
 
+@pytest.mark.slow
 def test_all_answers_through_a_relay_share_the_largest_sum_that_keeps_the_promise():
     trust, one = parse_trust("relay:300:all"), parse_trust("relay:300")
     asked = trust.ask(replace(SURVEY, divide="margins"), Decimal(1))
@@ -147,6 +148,7 @@ def test_rows_of_the_result_name_trust_learner_adjacency_and_epsilon():
     assert document["non_private"] == best > 0.9 > document["majority"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows_per_person", [1, 3])
 def test_curator_and_silos_spend_half_of_epsilon_for_the_rows_of_a_person(rows_per_person, monkeypatch):
     promises, plans, responses = [], [], []
@@ -225,6 +227,7 @@ def test_labels_without_noise_are_kept():
     assert (certain.randomise(labels, np.random.default_rng(1)) == labels).all()
 
 
+@pytest.mark.slow
 def test_forward_correction_recovers_the_probabilities_of_true_labels():
     rng = np.random.default_rng(1)
     survey = read_survey(survey_toml(label=["a", "b", "c"], features={"x": ["0", "1", "2"]}))
@@ -311,6 +314,7 @@ def test_rows_outside_the_survey_are_refused():
         prepare(SURVEY, columns, [parse_trust("local")], ["1"])
 
 
+@pytest.mark.slow
 def test_a_survey_of_silos_is_compared_without_people_who_answer():
     silos = survey_text().replace("users = 2000", 'kind = "silo"\nrows = 1000')
     trusts = [parse_trust(each) for each in ("none", "central", "labels", "silo:3")]
@@ -322,6 +326,7 @@ def test_a_survey_of_silos_is_compared_without_people_who_answer():
         prepare(read_any_survey(silos), COLUMNS, [parse_trust("local")], ["5"])
 
 
+@pytest.mark.slow
 def test_the_ceiling_alone_can_be_measured():
     found = compare(prepare_small("none"))
     assert found.curves == ()
@@ -343,6 +348,7 @@ def test_rows_of_one_class_are_refused():
         prepare(SURVEY, columns, [parse_trust("local")], ["5"])
 
 
+@pytest.mark.slow
 def test_training_rows_of_one_class_are_compared():
     place = split_rows(400, 6, 0, 0.0)[0].test[0]
     columns = COLUMNS | {"tired": ["no" if row == place else "yes" for row in range(400)]}

@@ -63,6 +63,7 @@ def test_the_terminal(compare_with_golden):
     compare_with_golden("terminal", "\n".join(format_comparison(comparison, LEVELS, None)) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "written"),
     [
@@ -88,6 +89,7 @@ def test_the_local_epsilons_of_a_relay_are_noted():
     ]
 
 
+@pytest.mark.slow
 def test_all_answers_through_a_relay_must_be_allowed():
     comparison = make_comparison({"relay:300:all": [0.95] * 5})
     notes = {each.id: str(each) for each in state_comparison(comparison, None, 0.9).notes}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from ldp_aggregator.wording.language import write_in
 from ldp_design.dossier.people_dossier import render_dossier
 from ldp_design.dossier.silo_dossier import read_silo_source, render_silo_dossier
 from tests.ldp_design.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source
@@ -17,11 +18,12 @@ from tests.support.browser import (
     assert_prints_everything,
     visits,
 )
+from tests.support.languages import DOSSIER, read_german
 from tests.support.silo_surveys import read_silo_survey
 
 pytestmark = pytest.mark.slow
 
-NAMES = ("numbers", "invitation", "texts", "hostile", "silos")
+NAMES = ("numbers", "invitation", "texts", "hostile", "silos", "german", "german-silos")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.html").write_bytes(render_dossier(source))
     silos = read_silo_source(read_silo_survey(), folder / "wards.toml", 20_000, 4, None)
     (folder / "silos.html").write_bytes(render_silo_dossier(silos))
+    with write_in(read_german(DOSSIER)):
+        (folder / "german.html").write_bytes(render_dossier(sources["texts"]))
+        (folder / "german-silos.html").write_bytes(render_silo_dossier(silos))
     return folder
 
 

@@ -96,6 +96,7 @@ GOLDEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_words_of_the_page(name, tmp_path, compare_with_golden):
     text, options = GOLDEN[name]
@@ -104,6 +105,7 @@ def test_the_words_of_the_page(name, tmp_path, compare_with_golden):
     compare_with_golden(name, "\n".join(list_lines(page)) + "\n")
 
 
+@pytest.mark.slow
 def test_every_sentence_comes_from_a_text_file_or_the_template(source, monkeypatch):
     """Without the texts, the page has only words of the template and of the survey, and numbers."""
     folder = files("ldp_design.dossier")
@@ -127,6 +129,7 @@ def with_class(node: Node, tag: str, name: str) -> list[Node]:
     return [each for each in node.find(tag) if each.attributes.get("class") == name]
 
 
+@pytest.mark.slow
 def test_every_statement_has_exactly_one_basis(page):
     for anchor in {*BOARD, *ANNEX} - {"consent", "checklist", "commands"}:
         section = page.section(anchor)
@@ -161,10 +164,12 @@ def test_the_legend_explains_each_basis(page):
     assert set(bases_of(page.section("legend"))) == BASES
 
 
+@pytest.mark.slow
 def test_the_same_survey_gives_the_same_bytes(source):
     assert render_dossier(source) == render_dossier(source)
 
 
+@pytest.mark.slow
 def test_the_page_loads_nothing_and_runs_nothing(source):
     data = render_dossier(source)
     found = parse_page(data)
@@ -177,12 +182,14 @@ def test_the_page_loads_nothing_and_runs_nothing(source):
     assert policy.attributes["content"].startswith("default-src 'none'; style-src 'unsafe-inline'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SURVEYS if name != "hostile"])
 def test_the_dossier_promises_neither_anonymity_nor_compliance(make, name):
     text = parse_page(render_dossier(make(SURVEYS[name]))).text
     assert not FORBIDDEN.search(text)
 
 
+@pytest.mark.slow
 def test_texts_of_the_author_are_quoted_and_escaped(make):
     found = parse_page(render_dossier(make(SURVEYS["hostile"])))
     assert found.find("h1")[0].text == "<script>alert(1)</script>"
@@ -245,6 +252,7 @@ def test_the_command_for_beliefs_prints_the_beliefs_of_the_table(make):
     )
 
 
+@pytest.mark.slow
 def test_without_a_number_of_people_several_numbers_are_compared(make):
     page = parse_page(render_dossier(make(TEA)))
     assert "does not state how many people" in page.section("accuracy").text
@@ -260,6 +268,7 @@ def test_the_number_of_people_in_the_survey_is_used(make):
     assert "--users" not in source.commands.dossier
 
 
+@pytest.mark.slow
 def test_what_the_author_left_out_is_named(make):
     found = parse_page(render_dossier(make(NUMBERS)))
     assert "The author does not state: purpose, contact." in found.section("summary").text
@@ -270,6 +279,7 @@ def test_what_the_author_left_out_is_named(make):
     assert "Until 2030" in found.section("withdrawal").text
 
 
+@pytest.mark.slow
 def test_an_invitation_is_named_wherever_it_identifies_a_person(make):
     invited, open_ = (parse_page(render_dossier(make(SURVEYS[name]))) for name in ("invitation", "discrete"))
     for anchor in ("summary", "visible", "not-covered", "withdrawal", "consent"):
@@ -277,6 +287,7 @@ def test_an_invitation_is_named_wherever_it_identifies_a_person(make):
         assert "invitation" not in open_.section(anchor).text, anchor
 
 
+@pytest.mark.slow
 def test_several_features_in_one_report_are_named(make):
     source = make(INVITED.replace("epsilon = 1.0", "epsilon = 5"))
     found = parse_page(render_dossier(source))
@@ -286,6 +297,7 @@ def test_several_features_in_one_report_are_named(make):
     assert "nearly as good as the answer itself" in found.section("summary").text
 
 
+@pytest.mark.slow
 def test_warnings_of_nonresponse_are_in_the_dossier(make):
     found = parse_page(render_dossier(make(TEA)))
     visible, summary = found.section("visible").text, found.section("summary").text
@@ -294,6 +306,7 @@ def test_warnings_of_nonresponse_are_in_the_dossier(make):
     assert "People who leave tea or" in summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "words"), [("1.0", "But they cannot be certain"), ("4", "almost as well")]
 )
@@ -327,6 +340,7 @@ def test_sections_are_numbered_and_linked_and_part_one_has_no_technical_words(pa
     assert not [anchor for anchor in BOARD if technical.search(page.section(anchor).text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "rating"),
     [("0.5", "strict"), ("0.6", "moderate"), ("1", "moderate"), ("2", "lax"), ("2.1", "very lax")],
@@ -336,6 +350,7 @@ def test_an_epsilon_is_rated_by_the_recommendation(make, epsilon, rating):
     assert f"This is {rating}: " in str(TEXTS.find("epsilon.rating", facts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "bins", "longest", "words"),
     [
@@ -411,12 +426,14 @@ def test_the_summary_answers_whether_the_aim_can_be_reached(make, users, answer)
 # -- the audit ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_failed_audit_is_shown_as_failed_with_its_faults(make):
     found = parse_page(render_dossier(make(TEA, faults=["freshness: it <repeats> noise"])))
     assert "FAILED" in found.section("summary").text
     assert "Fault: freshness: it <repeats> noise" in found.section("audit").text
 
 
+@pytest.mark.slow
 def test_the_date_and_version_of_an_audit_are_shown_if_it_has_them(make):
     text = (
         parse_page(render_dossier(make(TEA, date="2026-11-22", version="0.1.0"))).section("audit-detail").text

@@ -39,6 +39,7 @@ def page(request: pytest.FixtureRequest) -> Node:
     return parse_page(render(SURVEYS[request.param]).encode())
 
 
+@pytest.mark.slow
 def test_sections_are_numbered_linked_and_named_by_their_numbers(page):
     headings = [each.text for each in page.find("h2") if each.text[0].isdigit()]
     assert [int(each.partition(".")[0]) for each in headings] == list(range(1, len(headings) + 1))
@@ -80,6 +81,7 @@ def test_beliefs_are_about_presence_and_with_twice_the_epsilon_about_content():
         assert f"{math.ceil(1000 * factor / (1 + factor)) / 10}%" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "silos", "words"),
     [
@@ -95,6 +97,7 @@ def test_numbers_that_are_not_stated_are_compared(rows, silos, words):
     assert "Grades:" not in page.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows", "silos"), [("tokens, several rows", 400, 60), ("open", None, None)])
 def test_the_words_of_the_page(name, rows, silos, compare_with_golden):
     with named_statements():
@@ -102,11 +105,13 @@ def test_the_words_of_the_page(name, rows, silos, compare_with_golden):
     compare_with_golden(f"silos-{name.partition(',')[0]}", "\n".join(list_lines(page)) + "\n")
 
 
+@pytest.mark.slow
 def test_useless_estimates_are_named_in_the_summary():
     page = parse_page(render(WARDS, rows=400, silos=60).encode())
     assert "The estimates are noise for: smoker, age, weight, pulse" in page.section("summary").text
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_can_be_run(tmp_path, monkeypatch):
     (tmp_path / "wards.toml").write_text(WARDS)
     monkeypatch.chdir(tmp_path)

@@ -42,6 +42,7 @@ def test_a_survey_by_invitation_gets_reports_with_ids_of_its_questions():
         read_report(plan, data)  # raises ReportError for an id that no token can have
 
 
+@pytest.mark.slow
 def test_each_row_answers_every_question_if_the_survey_asks_all():
     entries = '[features.x]\nvalues = ["p", "q"]\n[features.y]\nvalues = ["p", "q"]\n'
     survey = read_survey(all_answers_text(entries, 2))

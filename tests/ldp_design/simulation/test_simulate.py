@@ -53,6 +53,7 @@ def people() -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
     result = simulate(
         survey, people, SimulationGrid(epsilons=[0.05, 1, 8], mechanisms=["DE"]), repeats=8, seed=1
@@ -144,6 +145,7 @@ def test_the_papers_estimator_asks_the_label_and_all_questions_equally_often(sur
     assert paper.compile().questions[0].kind == "label"
 
 
+@pytest.mark.slow
 def test_the_papers_estimator_works_with_every_mechanism(survey, people):
     mechanisms = ["DE", "SUE", "OUE", "SHE", "THE", "SS"]
     result = simulate(
@@ -200,6 +202,7 @@ def test_a_projection_finds_a_direction_that_no_single_number_shows(line):
     assert max(raw.non_private, pca.non_private) < 0.8 < min(dca.non_private, dca.accuracy)
 
 
+@pytest.mark.slow
 def test_every_mechanism_for_numbers_is_simulated(line):
     numeric = ["survey", "bins:4", "auto", "sign", "onebit", "sampled-laplace", "laplace", "piecewise"]
     survey = read_survey(NUMBERS)
@@ -248,6 +251,7 @@ def test_a_simulated_projection_equals_the_written_one(line):
     assert asked.projection == written.projection
 
 
+@pytest.mark.slow
 def test_components_are_numbers_unless_bins_are_requested(line):
     binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
     written, six, numbers = (
@@ -339,6 +343,7 @@ def test_parts_of_a_split_are_disjoint():
         assert sorted(np.concatenate(parts).tolist()) == list(range(200))
 
 
+@pytest.mark.slow
 def test_more_users_make_the_model_more_accurate(survey, people):
     few, many = (
         simulate(survey, people.head(400), SimulationGrid(epsilons=[0.5]), repeats=4, users=users).rows[0]

@@ -56,6 +56,7 @@ def collect_intervals(estimates: Estimates) -> dict[str, IntervalEstimate]:
     return found
 
 
+@pytest.mark.slow
 def test_estimates_from_the_expected_totals_are_the_population(
     world,
 ):

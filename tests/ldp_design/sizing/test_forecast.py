@@ -37,6 +37,7 @@ def test_the_interval_contains_the_mean_accuracy_of_other_surveys_of_the_populat
     assert np.mean(found) == pytest.approx(forecast.mean, abs=4 * error)
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_forecasts():
     one, same, other = (
         Forecaster(PLAN, SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), 3, seed).forecast(1_000)

@@ -52,6 +52,7 @@ def test_the_people_needed_grow_with_the_square_of_a_label_s_rarity():
     assert needed.users / uniform.users == pytest.approx(9, rel=0.15)
 
 
+@pytest.mark.slow
 def test_equal_shares_change_no_margin():
     labels = len(SURVEY.label.values)
     given = compare_sizes(SURVEY, users=[10_000], label_shares=(1 / labels,) * labels)

@@ -29,18 +29,21 @@ def test_the_users_found_for_a_margin_have_it_and_slightly_fewer_do_not(margin):
     assert found.margins == size_for_users(SURVEY, found.users, repeats=0).margins
 
 
+@pytest.mark.slow
 def test_a_hundred_times_the_people_have_a_tenth_of_the_margins():
     few, many = compare_sizes(SURVEY, users=(200_000, 20_000_000))
     for one, other in zip(few.margins, many.margins, strict=True):
         assert one.margin == pytest.approx(10 * other.margin, rel=0.02)
 
 
+@pytest.mark.slow
 def test_margins_are_those_of_the_pilots_people():
     uniform, piloted = size_for_margin(SURVEY, 0.05), size_for_margin(SURVEY, 0.05, make_rare_pilot())
     assert piloted.users > 2 * uniform.users  # a rare label needs more people
     assert piloted.margins[1].class_margins[0] > 2 * piloted.margins[1].class_margins[1]
 
 
+@pytest.mark.slow
 def test_a_feature_that_is_never_asked_about_has_no_margin():
     partial = replace(SURVEY, weights=(None, 1, 0, 1, 1))
     assert [each.name for each in compare_sizes(partial)[0].margins] == ["tired", "kind", "cups", "sugar"]
@@ -81,6 +84,7 @@ def test_a_label_is_compared_with_the_share_of_its_rarest_class(shares):
     assert size.margins[0].typical == pytest.approx(min(shares or (0.5,)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_remedies")
 def test_each_person_counts_for_every_question_if_the_survey_asks_all():
     names = "".join(f'[features.{each}]\nvalues = ["p", "q"]\n' for each in "xyz")

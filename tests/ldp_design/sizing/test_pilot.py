@@ -35,6 +35,7 @@ def test_a_model_without_a_label_describes_the_same_people_as_its_snapshot(tmp_p
     assert of_model.noise == of_snapshot.noise
 
 
+@pytest.mark.slow
 def test_the_pilots_reports_and_its_noisy_features_are_named():
     small, large = replace(make_pilot(), reports=1_000), replace(make_pilot(), reports=10**6)
     noisy, precise = (

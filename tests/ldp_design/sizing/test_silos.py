@@ -121,6 +121,7 @@ def test_every_figure_is_that_of_simulated_messages(case, samples):
         assert within >= 0.935 - 6 * math.sqrt(0.05 * 0.95 / samples)
 
 
+@pytest.mark.slow
 def test_margins_follow_the_stated_proportion():
     size = size_silos(SURVEY, 20_000, 4)
     twice = {
@@ -153,6 +154,7 @@ def test_each_remedy_is_enough_and_slightly_less_is_not():
     assert not size_silos(replace(low, epsilon=remedies.epsilon), 700, 10).noise
 
 
+@pytest.mark.slow
 def test_rows_are_found_for_a_margin():
     size = find_rows_for_margin(SURVEY, 0.01, 4, None)
     assert max(each.share for each in size.margins) <= 0.01
@@ -161,6 +163,7 @@ def test_rows_are_found_for_a_margin():
         find_rows_for_margin(replace(SURVEY, rows=10), 0.01, 1, None)
 
 
+@pytest.mark.slow
 def test_a_comparison_has_no_more_rows_than_the_messages_count():
     sizes = compare_silo_sizes(replace(SURVEY, rows=5_000), None, None)
     assert all(each.rows <= 5_000 * each.silos for each in sizes)
@@ -168,6 +171,7 @@ def test_a_comparison_has_no_more_rows_than_the_messages_count():
     assert "  noise\n" in format_silo_sizes(sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "silos"), [(1, 1), (400, 60), (None, 4)])
 def test_the_words_of_a_size(rows, silos, compare_with_golden):
     compare_with_golden(

@@ -58,6 +58,7 @@ def test_intervals_contain_the_truth_of_the_rows(label, repeats):
         assert 0.6 < 1.96 * each.error / each.margin < 1.5, each
 
 
+@pytest.mark.slow
 def test_errors_are_those_that_the_size_forecasts():
     text = SURVEY.replace("features.cups.range = [0, 10]\n", "")
     size = size_for_users(read_survey(text).of_one_wave(), 2000, repeats=0)
@@ -68,6 +69,7 @@ def test_errors_are_those_that_the_size_forecasts():
         assert found["tea", name].margin == pytest.approx(getattr(expected, kind), rel=0.05)
 
 
+@pytest.mark.slow
 def test_more_people_than_rows_have_smaller_errors():
     few, many = (measure(SURVEY, 5, users=users)["tea", "share"].margin for users in (6_000, 24_000))
     assert few / many == pytest.approx(2, rel=0.05)
@@ -83,6 +85,7 @@ def files(tmp_path):
     return survey, rows
 
 
+@pytest.mark.slow
 def test_the_command_prints_levels_changes_and_slopes(files):
     shown = command("ldp-simulate", *files, "--waves", "month", "--repeats", 2).stdout
     assert "share in a class, change" in shown
@@ -91,6 +94,7 @@ def test_the_command_prints_levels_changes_and_slopes(files):
     assert len(found) == 3 * (1 + 2 + 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "options", "why"),
     [

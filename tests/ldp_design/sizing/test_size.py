@@ -39,10 +39,12 @@ def test_every_feature_may_be_noise_while_a_model_of_all_beats_the_majority():
     assert "may still beat guessing" in " ".join(format_size(found).split())
 
 
+@pytest.mark.slow
 def test_white_noise_is_unknown_without_a_simulation():
     assert [each.white_noise for each in compare_sizes(SURVEY, users=(200, 10**6))] == [None, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("survey", "users", "words"),
     [

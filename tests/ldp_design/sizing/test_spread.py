@@ -51,6 +51,7 @@ def test_the_largest_spread_is_half_of_the_range():
     assert size(30).margins[0].typical == pytest.approx(30)
 
 
+@pytest.mark.slow
 def test_the_mean_is_graded_by_the_spread():
     assumed, stated = size().margins[0], size(1.5).margins[0]
     assert (assumed.typical, stated.typical) == (pytest.approx(10), pytest.approx(1.5))
@@ -58,6 +59,7 @@ def test_the_mean_is_graded_by_the_spread():
     assert size().narrower_ranges == ()
 
 
+@pytest.mark.slow
 def test_a_narrower_range_is_proposed_with_its_margin():
     found = size(1.5)
     [narrower] = found.narrower_ranges
@@ -76,6 +78,7 @@ def test_a_range_that_is_hardly_too_wide_is_left(spread, proposed):
     assert bool(size(spread).narrower_ranges) == proposed
 
 
+@pytest.mark.slow
 def test_the_spread_is_part_of_the_assumptions():
     shown = [" ".join(format_size(each).split()) for each in (size(), size(1.5))]
     assert "standard deviation is a sixth of its range" in shown[0]

@@ -11,9 +11,9 @@ import pytest
 import ldp_client
 from encoders.errors import SurveyError
 from ldp_design.studio import imports
-from ldp_design.studio.operations import apply_operations
+from ldp_design.studio.commands import CommandError, run_command
+from ldp_design.studio.edits import apply_operations
 from ldp_design.studio.pilot import Pilot
-from ldp_design.studio.processes import CommandError, run_command
 from tests.support.servers import wait_for
 from tests.support.studio import processes_of
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from ldp_design.studio import imports
-from ldp_design.studio.app import _static_files
 from tests.support.studio import PROGRAM, run_studio
 
 EXAMPLE = imports.read_example()
@@ -29,7 +28,7 @@ def start(*arguments, **environment):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_studio_in_peace(tmp_path, number):
     with run_studio(tmp_path, EXAMPLE) as studio:
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", studio.address)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{22}/\?token=[\w-]{43}", studio.address)
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(studio.address.partition("?")[0], timeout=10)
         studio.process.send_signal(number)
@@ -50,8 +49,7 @@ def test_a_second_studio_and_a_taken_port_are_refused_in_a_sentence(tmp_path):
 
 
 def test_the_page_is_small_and_its_lines_and_modules_are_short():
-    pages = [each for each in _static_files() if each != "ldp-survey.js"]
-    assert sum(len(_static_files()[each]) for each in pages) < 150_000
+    assert sum(path.stat().st_size for path in STATIC.iterdir()) < 150_000
     scripts = {path.name: path.read_text("utf-8").splitlines() for path in STATIC.glob("*.js")}
     assert max(map(len, scripts.values())) <= 400
     assert max(len(line) for lines in scripts.values() for line in lines) <= 120

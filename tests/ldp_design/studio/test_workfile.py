@@ -127,7 +127,7 @@ def test_a_deleted_file_is_written_again(open_file, path):
 def test_a_new_file_is_made_by_saving(open_file, path):
     path.unlink()
     file = open_file()
-    assert not file.exists
+    assert file.saved is None
     assert file.text == ""
     file.change(MINE)
     file.save()

@@ -10,8 +10,10 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.MathContext;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Words, fractions, decimals and JSON are exact. */
@@ -146,13 +148,17 @@ class ArithmeticTest {
             "9223372036854775807", "9223372036854775808",
         };
         Random random = new Random(4);
-        int canonical = 0;
+        int canonical = 0; // different texts
+        Set<String> seen = new HashSet<>();
         for (int i = 0; i < 300_000; i++) {
             StringBuilder made = new StringBuilder(i % 2 == 0 ? "{\"a\":" : "[");
             for (int j = random.nextInt(5); j >= 0; j--) {
                 made.append(parts[random.nextInt(parts.length)]);
             }
             String text = made.append(i % 2 == 0 ? "}" : "]").toString();
+            if (!seen.add(text)) {
+                continue;
+            }
             boolean isSame;
             try {
                 isSame = Json.write(Json.parse(text)).equals(text);
@@ -166,6 +172,6 @@ class ArithmeticTest {
                 assertThrows(IllegalArgumentException.class, () -> Json.parseCanonical(text), text);
             }
         }
-        assertTrue(canonical > 10_000);
+        assertTrue(canonical > 180);
     }
 }

@@ -6,7 +6,7 @@ export function showPlan(plan, digest) {
   const isOfSilos = plan.kind === "silo";
   const facts = [
     [isOfSilos ? "Epsilon of one message" : "Epsilon of one report", String(Number(plan.epsilon))],
-    ...(plan.label ? [["Class", `${plan.label.name} (${plan.label.values.join(", ")})`]] : []),
+    ...(plan.label ? [["Label", `${plan.label.name} (${plan.label.values.join(", ")})`]] : []),
     ["Features", formatCount(plan.features.length)],
     isOfSilos
       ? ["Rows of one message", `at most ${formatCount(plan.rows)}, and ${formatCount(plan.rows_per_person)} of one person`]

@@ -116,6 +116,7 @@ def test_a_number_that_is_always_the_same_is_one_bin():
     agree(model, {"same": np.array([7.0, 8.0]), "tea": np.array(["black", "green"], dtype=object)})
 
 
+@pytest.mark.slow
 def test_trained_models_are_written_as_files(tmp_path, model_path, number_model_path):
     for path in (model_path, number_model_path):
         model = load_model(path)
@@ -188,6 +189,7 @@ def test_without_onnx_the_extra_is_named(monkeypatch):
         to_onnx(random_model(DISCRETE))
 
 
+@pytest.mark.slow
 def test_naive_bayes_of_a_curator_is_exported_and_other_learners_are_refused(tmp_path):
     (tmp_path / "rows.csv").write_text(make_csv())
     data = read_curator_rows(read_survey(survey_text()), tmp_path / "rows.csv")

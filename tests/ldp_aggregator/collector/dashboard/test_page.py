@@ -117,6 +117,7 @@ def test_progress_without_reports_is_json_too(web):
     assert {each["n"] for each in document["questions"]} == {0}
 
 
+@pytest.mark.slow
 def test_the_sections_show_the_estimates_and_the_counts(web, plan):
     fill(web, plan, 500)
     page = parse_page(web.get(SECTIONS, headers=OPERATOR).data)

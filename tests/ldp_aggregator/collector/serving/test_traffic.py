@@ -44,6 +44,7 @@ def test_threads_count_completely():
     assert {key: count for key, count in traffic.totals().items() if count} == requests | durations
 
 
+@pytest.mark.slow
 def test_processes_count_together_and_a_row_is_used_again():
     master = Traffic(rows=3)
     rows = [master.take_row(), master.take_row()]

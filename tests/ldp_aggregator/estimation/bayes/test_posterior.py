@@ -48,6 +48,7 @@ def integrated(value: float, noise: float, a: float, b: float) -> tuple[float, f
     return np.log(evidence), over(lambda share: share * likely(share)) / evidence, logs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b"), [(1, 1), (0.3, 0.7), (0.05, 3.0), (2.0, 126.0), (64, 64), (256, 256), (51, 461), (1, 25)]
 )
@@ -169,6 +170,7 @@ def test_neither_noise_nor_rounding_makes_a_label_impossible(value, noise):
     np.testing.assert_allclose(smooth_prior(IntervalEstimate.from_stderr(all_, np.full(3, noise))), 1 / 3)
 
 
+@pytest.mark.slow
 def test_a_cell_is_the_posterior_mean_under_its_prior():
     shares, value, noise = np.array([[0.1]]), np.array([[0.02]]), np.array([[0.03]])
     evidence, given = (each[:, 0, 0] for each in _cell_posteriors(shares, value, noise))

@@ -153,6 +153,7 @@ def test_with_everything_known_the_model_is_gaussian_naive_bayes():
     np.testing.assert_allclose(conditionals[1][0], GIVEN_LABEL, atol=0.01)
 
 
+@pytest.mark.slow
 def test_estimates_follow_the_features_unit():
     world = number_world()
     snapshot = world.snapshot(5000, seed=2)
@@ -214,6 +215,7 @@ def test_few_reports_give_a_warning_for_each_number(mechanism, users):
             assert find_feature_warning(estimates.features[place], estimates.classes)
 
 
+@pytest.mark.slow
 def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals():
     world = number_world(epsilon=4)
     codes, labels = world.codes(20_000, seed=3)

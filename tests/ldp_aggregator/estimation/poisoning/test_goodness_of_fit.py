@@ -156,6 +156,7 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", MECHANISMS, ids=lambda each: f"{each.name}-{each.domain}-{each.on_mean:.2f}"
 )

@@ -53,6 +53,7 @@ def influences(estimates: Estimates, question: Question) -> dict[str, Influence]
     return {each.estimate: each for each in meter.influences}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SUE", "THE", "SS"])
 def test_no_payload_moves_frequencies_and_conditionals_beyond_the_bound_and_one_attains_it(
     mechanism,
@@ -88,6 +89,7 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanis
         assert np.allclose(moved, influences(now, question)["prior"].one, rtol=0.1)
 
 
+@pytest.mark.slow
 def test_a_report_to_one_of_several_questions_moves_a_share_by_its_influence():
     """The feature's share is the mean of both questions' estimates."""
     features = {"a": {"values": ["x", "y"], "alone": True}, "b": ["u", "v"]}
@@ -167,6 +169,7 @@ def test_few_reports_and_every_estimator_give_json(users, estimator):
             assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
+@pytest.mark.slow
 def test_fake_messages_move_the_prior_by_every_question_if_each_person_answers_all():
     label = '[label]\nname = "y"\nvalues = ["a", "b"]\n'
     plan = all_answers_plan(label + "".join(f'[features.x{i}]\nvalues = ["p", "q"]\n' for i in range(3)), 6)

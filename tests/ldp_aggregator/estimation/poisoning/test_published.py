@@ -227,6 +227,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("survey", "mechanism"), CASES)
 def test_no_payload_moves_a_published_estimate_further_than_stated(survey, mechanism):
     plan = compile_survey(survey, mechanism)
@@ -258,6 +259,7 @@ def ask_all(name: str) -> Plan:
     return read_survey(text + relay).compile()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survey", ["label", "tables", "numbers"])
 def test_an_envelope_moves_all_questions_at_once(survey):
     plan = ask_all(survey)

@@ -204,6 +204,7 @@ def test_a_contradiction_is_named_in_a_warning(first):
     assert estimates.silos.contradictions == ("x",)
 
 
+@pytest.mark.slow
 def test_an_almost_exact_survey_has_almost_all_of_the_weight():
     exact, noisy = silo_snapshot(silo_plan(20.0), 1, 20_000, 1), silo_snapshot(silo_plan(0.002), 1, 20_000, 2)
     alone, both = estimate_snapshot(exact), estimate_snapshot(exact, silos=[noisy])
@@ -281,6 +282,7 @@ def test_a_class_without_rows_has_no_share_and_no_certain_conditionals(epsilon):
     assert (classifier.conditionals[0] > 0).all()
 
 
+@pytest.mark.slow
 def test_a_huge_epsilon_gives_the_shares_and_means_of_the_rows():
     plan = silo_plan(32.0)
     rng = np.random.default_rng(3)

@@ -74,6 +74,7 @@ def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, buffer, sec
     assert read(plan, first, gzip.compress(second[:99]) + gzip.compress(second[99:])).to_json() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", range(150, 600, 37))
 def test_a_payload_that_looks_like_a_report_is_not_counted(read, narrow, section):
     plan = make_plan(
@@ -117,6 +118,7 @@ def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
     assert {snapshot.totals[question.key].n for question in plan.questions} == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_corrupted_bytes_give_the_same_counts_for_every_size_of_chunk_and_section(plan, read, narrow, seed):
     rng = np.random.default_rng(seed)
@@ -162,6 +164,7 @@ def test_repeated_reports_count_once_in_any_order(plan, read, order, cut):
     assert snapshot.total() == len(set(order))
 
 
+@pytest.mark.slow
 def test_question_indices_of_every_width_are_read(read):
     more = "".join(f'[features.f{number}]\nvalues = ["u", "v"]\n' for number in range(300))
     plan = make_plan(more=more)

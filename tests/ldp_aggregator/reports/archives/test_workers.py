@@ -70,6 +70,7 @@ def test_without_dask_the_extra_is_named(plan, read, monkeypatch):
         read(plan, make_reports(plan, 1)[0], workers="tcp://127.0.0.1:9")
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_an_error():
     with pytest.raises(ArchiveError, match="was killed: each needs 300 MB"), open_workers(2) as run:
         list(run(os._exit, [1]))
@@ -85,6 +86,7 @@ def _process(_: int) -> int:
     return os.getpid()
 
 
+@pytest.mark.slow
 def test_no_worker_outlives_its_parent():
     ours, theirs = get_context("spawn").Pipe()
     parent = get_context("spawn").Process(target=work_for_long, args=(theirs,))

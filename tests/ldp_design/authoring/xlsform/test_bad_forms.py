@@ -256,6 +256,7 @@ def test_large_files_are_refused_before_they_are_read(tmp_path, monkeypatch):
     assert "is larger than 10 MB: delete images" in run(path).stderr
 
 
+@pytest.mark.slow
 def test_a_failed_conversion_writes_no_file(tmp_path):
     fail(rows("text | t | T |"), tmp_path, "-o", str(tmp_path / "survey.toml"))
     assert not (tmp_path / "survey.toml").exists()

@@ -77,6 +77,7 @@ KEPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relevant", KEPT)
 def test_a_condition_becomes_ask_if(relevant, tmp_path):
     question = read_last(relevant, tmp_path)
@@ -113,6 +114,7 @@ LEFT_OUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relevant", LEFT_OUT, ids=lambda text: text[:40])
 def test_another_condition_is_a_reason_to_leave_the_question_out(relevant, tmp_path):
     question = read_last(relevant, tmp_path)

@@ -31,6 +31,7 @@ def test_twenty_forms_are_tested():
     assert len(FORMS) == 20
 
 
+@pytest.mark.slow
 def test_every_question_becomes_a_feature_or_is_listed_with_its_row(form, tmp_path):
     text, notes = convert_xlsform(write_workbook(form.read_text("utf-8"), tmp_path / "form.xlsx"), None)
     features = tomllib.loads(text)["features"]
@@ -51,6 +52,7 @@ def test_every_question_becomes_a_feature_or_is_listed_with_its_row(form, tmp_pa
     assert not features
 
 
+@pytest.mark.slow
 def test_the_survey_compiles_and_its_comments_list_what_is_left_out(form, tmp_path):
     path = write_workbook(form.read_text("utf-8"), tmp_path / "form.xlsx")
     survey = tmp_path / "survey.toml"

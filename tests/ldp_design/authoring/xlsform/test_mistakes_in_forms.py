@@ -60,6 +60,7 @@ def test_names_that_look_alike_are_told_apart(tmp_path):
     assert "because other questions have its name" in notes[0]
 
 
+@pytest.mark.slow
 def test_tables_with_the_label_that_are_too_large_are_left_out(tmp_path):
     large = [f"select_one v | big{number} | Q | yes" for number in range(12)]
     many = "".join(f"| | v | v{number} | V{number} |\n" for number in range(300))
@@ -72,6 +73,7 @@ def test_tables_with_the_label_that_are_too_large_are_left_out(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_too_many_texts_are_an_error_about_the_form(tmp_path):
     table = HEADER.replace("| label |", "| label::English (en) |") + "".join(
         f"| | select_one v | q{number} | Q |\n" for number in range(10)

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import openpyxl
+import pytest
 
 from encoders.survey import read_survey
 from ldp_design.authoring.xlsform.survey_file import convert_xlsform
@@ -68,6 +69,7 @@ def test_the_label_is_a_question(tmp_path):
     assert document["texts"]["en"]["label"]["title"] == "What is it used for?"
 
 
+@pytest.mark.slow
 def test_columns_that_a_survey_does_not_keep_are_listed(tmp_path):
     notes = convert(FORM["malaria_indicator"], tmp_path)[1]
     assert 'survey sheet, row 2: "net" (select_one net) is kept without its default, media' in notes

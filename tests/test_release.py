@@ -1,0 +1,76 @@
+"""`make release` refuses what is not ready, and takes its notes from the changelog."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools import release
+from tools.release import ROOT, ReleaseError, check, make_tag, read_notes
+
+VERSION = "7.1.0"
+OLD = "\n\n## [0.1.0] - 2026-11-22\n- Old.\n"
+CHANGELOG = f"# Changelog\n\n## [Unreleased]\n\n## [7.1.0] - 2027-03-01\n\n### Added\n- Tea.{OLD}"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a git repository with the files that a release reads."""
+    files = {name: (ROOT / name).read_text("utf-8") for name in release.REPEATED}
+    files["encoders/__init__.py"] = f'__version__ = "{release.read_version(ROOT)}"\n'
+    old = release.read_version(ROOT)
+    for name, text in {**files, "CHANGELOG.md": CHANGELOG}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text if name == "CHANGELOG.md" else text.replace(old, VERSION), "utf-8")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        git(tmp_path, *words)
+    return tmp_path
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=Test", "-c", "user.email=test@ldp.example"]
+    return subprocess.run(
+        ["git", *who, *words], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.slow
+def test_a_project_that_is_ready_gives_its_notes(project):
+    assert check(project, VERSION) == "### Added\n- Tea."
+    (project / "tests/earlier_builds").mkdir(parents=True)
+    (project / "tests/earlier_builds/7.1.0.zip").touch()  # the release writes it
+    assert check(project, VERSION)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "text", "why"),
+    [
+        ("new.py", "", "commit these files first, or delete them:\n?? new.py"),
+        ("encoders/__init__.py", '__version__ = "7.0.0"\n', "__version__ is 7.0.0, not 7.1.0"),
+        ("CITATION.cff", "cff-version: 1.2.0\nversion: 7.0.0\n", "set the version to 7.1.0 in CITATION.cff"),
+        ("CHANGELOG.md", "## [Unreleased]\n- Tea.\n", "needs a section '## [7.1.0] - YYYY-MM-DD'"),
+    ],
+)
+def test_a_project_that_is_not_ready_is_refused(project, file, text, why):
+    (project / file).write_text(text)
+    with pytest.raises(ReleaseError) as caught:
+        check(project, VERSION)
+    assert why in str(caught.value)
+
+
+def test_a_section_without_a_line_is_refused():
+    with pytest.raises(ReleaseError, match="needs a section"):
+        read_notes(f"## [7.1.0] - 2027-03-01{OLD}", VERSION)
+
+
+@pytest.mark.slow
+def test_a_tag_is_made_once_and_never_moved(project, monkeypatch):
+    for name, value in {"NAME": "Test", "EMAIL": "test@ldp.example"}.items():
+        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
+    make_tag(project, VERSION)
+    make_tag(project, VERSION)
+    assert git(project, "tag").split() == ["v7.1.0"]
+    git(project, "commit", "-q", "--allow-empty", "-m", "more")
+    with pytest.raises(ReleaseError, match=r"v7\.1\.0 exists for another commit"):
+        make_tag(project, VERSION)

@@ -72,7 +72,7 @@ web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py
 
 test: $(VENV)/.dev redis nginx prometheus chromium javascript
-	$(VENV)/bin/python -m pytest -n 4 --durations=20 -rs -m 'not clients and not statistics'
+	$(VENV)/bin/python -m pytest -n 6 --durations=20 -rs -m 'not clients and not statistics'
 
 # Only the files that have such tests are collected: the collection of all takes longer than many tests.
 test-statistics: $(VENV)/.dev

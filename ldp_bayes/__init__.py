@@ -17,9 +17,9 @@ from typing import Any
 def require_first_encoders() -> None:
     """End the process with a message if Python finds another package named `encoders` first."""
     spec = find_spec("encoders")
-    found = (spec.origin or str(spec.submodule_search_locations)) if spec else "none"
-    own = os.path.join(os.path.dirname(os.path.dirname(__file__)), "encoders")
-    if os.path.dirname(found) != own:
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    if os.path.join(os.path.dirname(os.path.dirname(__file__)), "encoders") not in folders:
+        found = (spec and spec.origin) or "".join(folders[:1])
         sys.exit(
             f"Error: another package named 'encoders' hides a part of ldp-bayes: {found}. Rename it, take "
             "its folder off PYTHONPATH, or install ldp-bayes in a separate virtual environment"

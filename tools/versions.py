@@ -42,8 +42,12 @@ COMMANDS = {
     **dict.fromkeys(("plot", "pandas", "onnx", "dask"), ("ldp-client",)),
 }
 """The commands that each extra runs; the base install is "" ."""
+WITH_NUMPY = ("onnxruntime", "polars", "pyarrow")
+"""Packages for tests alone, in versions that fit to those of numpy and pandas."""
 LATER_PYTHONS = ("3.12", "3.13", "3.14")
 QUICK = ("-q", "-n", "2", "-m", "not slow and not clients and not statistics", "-p", "no:cacheprovider")
+OLD_SKLEARN = ("-W", "ignore::pytest.PytestRemovedIn10Warning")
+"""scikit-learn 1.6 gives a generator to pytest's parametrize."""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -127,9 +131,18 @@ class Versions:
 
     def _quick_tests(self, resolution: str) -> None:
         environment = self._folder / resolution
-        self._install(environment, "--resolution", resolution, self._everything)
+        beside = [each for each in PROJECT["optional-dependencies"]["dev"] if each.startswith(WITH_NUMPY)]
+        self._install(environment, "--resolution", resolution, self._everything, *beside)
         self._install(environment, self._requirement.format("[dev]"))  # tools in versions that fit to them
-        run(environment / "bin" / "python", "-m", "pytest", *QUICK, folder=ROOT, home=self._folder)
+        run(
+            environment / "bin" / "python",
+            "-m",
+            "pytest",
+            *QUICK,
+            *OLD_SKLEARN,
+            folder=ROOT,
+            home=self._folder,
+        )
 
     def lowest(self) -> None:
         self.attempt("quick tests, lowest versions", partial(self._quick_tests, "lowest-direct"))

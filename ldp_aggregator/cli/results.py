@@ -59,7 +59,7 @@ def main(
     """
     require_distinct({"--output": output, "--csv": csv_file}, [file, other, *words])
     results, compared = read_results(file), read_results(other) if other else None
-    with write_in(read_language(language, results.plan, words, [WORDS, TEXTS])):
+    with write_in(read_language(language, results.plan.texts, words, [WORDS, TEXTS])):
         page = render_page(results, compared, independent=independent, note=note)
     contents = {output: page}
     if csv_file:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from encoders.errors import SurveyError
-from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.texts import SurveyTexts
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import option
 from ldp_aggregator.wording.language import Language, Words, choose_language, read_words
@@ -34,37 +34,33 @@ def language_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_language(
-    asked: str, plan: AnyPlan, paths: Sequence[Path], texts: Sequence[Texts], needed: tuple[str, ...] = ("",)
+    asked: str,
+    stated: SurveyTexts | None,
+    paths: Sequence[Path],
+    texts: Sequence[Texts],
+    needed: tuple[str, ...] = ("",),
 ) -> Language:
     """Return the language of a page with these texts; raise a usage error that names what is wrong.
 
-    `needed` are the beginnings of the names of the words that the page needs.
+    `stated` are the survey's texts, and `needed` the beginnings of the names of words that the page needs.
     """
     english = {name: body for each in texts for name, body in each.english.items()}
-    shown = [name for name in english if name.startswith(needed)]
-    given = [files(each.package).joinpath("texts/words-de.json") for each in texts]
-    words = _merge(read_words(each.read_bytes(), english) for each in given if each.is_file())
+    own = (Path(str(files(each.package).joinpath("texts/words-de.json"))) for each in texts)
+    words = read_word_files([*filter(Path.is_file, own), *paths], english)
+    shown = (name for name in english if name.startswith(needed))
     try:
-        offered = plan.texts.languages if plan.texts else ()
-        return choose_language(asked, offered, _merge([words, read_word_files(paths, english)]), shown)
+        return choose_language(asked, stated.languages if stated else (), words, shown)
     except SurveyError as error:
         raise click.BadParameter(str(error), param_hint="--language") from error
 
 
 def read_word_files(paths: Iterable[Path], english: Mapping[str, str]) -> Words:
     """Return the words of several files; raise a usage error if one is not of the form of English words."""
-    found = []
+    found: dict[str, dict[str, str]] = {}
     for path in paths:
         try:
-            found.append(read_words(path.read_bytes(), english))
+            for tag, words in read_words(path.read_bytes(), english).items():
+                found.setdefault(tag, {}).update(words)
         except SurveyError as error:
             raise click.BadParameter(f"{path}: {error}", param_hint="--words") from error
-    return _merge(found)
-
-
-def _merge(parts: Iterable[Words]) -> Words:
-    found: dict[str, dict[str, str]] = {}
-    for each in parts:
-        for tag, words in each.items():
-            found.setdefault(tag, {}).update(words)
     return found

@@ -258,8 +258,11 @@ def standardise(distance: FloatArray, variance: FloatArray, third: FloatArray) -
     skewness = np.clip(third / scale**3, -_MOST_SKEWNESS, _MOST_SKEWNESS)
     skewness = np.where(np.abs(skewness) > _NO_SKEWNESS, skewness, _NO_SKEWNESS)
     rate, jumps = skewness**-2, distance / (scale * skewness)
-    events = np.maximum(rate + jumps + 0.5, _NO_SKEWNESS)
-    z: FloatArray = 3 * np.sqrt(events) * (1 - 1 / (9 * events) - np.cbrt(rate / events))
+    more, least = jumps + 0.5, _NO_SKEWNESS
+    events = np.maximum(rate + more, least)
+    root = np.cbrt(rate / events)
+    # 1 - root without its rounding, with which a search would not come closer than that to a crossing
+    z: FloatArray = 3 / np.sqrt(events) * (np.maximum(more, least - rate) / (1 + root + root**2) - 1 / 9)
     return np.where(jumps > 0, z, -z)
 
 

@@ -37,7 +37,11 @@ def load_template(package: str, name: str, style: str = "") -> Template:
     rules = [files(_SHARED).joinpath("style.css").read_text(encoding="utf-8")]
     rules += [loader.get_source(environment, style)[0]] if style else []
     environment.globals["style"] = Markup("\n".join(rules))  # noqa: S704 - files of this project
-    environment.globals |= {"word": _find_word, "language": _find_tag, "localise": localise}
+    environment.globals |= {
+        "word": _find_word,
+        "language": lambda: LANGUAGE.get().tag or "en",
+        "localise": localise,
+    }
     return environment.get_template(name)
 
 
@@ -49,10 +53,6 @@ def _find_word(name: str, **values: object) -> str:
 def write_text(statement: Statement) -> Markup:
     """Return a statement as HTML that attributes in double quotes may contain too, unless it has names."""
     return _fill(statement).replace("&#39;", Markup("'"))
-
-
-def _find_tag() -> str:
-    return LANGUAGE.get().tag or "en"
 
 
 def _finalize(value: object) -> object:

@@ -13,7 +13,16 @@ from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.stores.schedule import format_time
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, Counted, FirstNames, Names, Share, format_share, localise
+from ldp_aggregator.wording.values import (
+    Count,
+    Counted,
+    FirstNames,
+    Names,
+    Share,
+    format_share,
+    localise,
+    write_time,
+)
 
 
 def count_sent(estimates: Estimates) -> SimpleNamespace:
@@ -67,7 +76,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         # reports and messages that would count again
         unknown_ids=Count(privacy.losses.ids),
         # the times of the backups that were restored
-        backups=Names(f"{format_time(each)} UTC" for each in privacy.losses.backups),
+        backups=Names(write_time(format_time(each)) for each in privacy.losses.backups),
         # the questions, if each person answered all
         asked=Counted(len(all_of), "question") if all_of else None,
         # the questions that lack answers of some people, with their numbers

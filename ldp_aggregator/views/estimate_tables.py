@@ -33,12 +33,7 @@ from ldp_aggregator.wording.values import (
     write_unknown,
 )
 
-_TITLES = {
-    CONDITIONAL: "conditional",
-    MEAN: "mean",
-    DEVIATION: "deviation",
-    MISSING: "missing",
-}
+_TITLES = {CONDITIONAL: "conditional", MEAN: "mean", DEVIATION: "deviation", MISSING: "missing"}
 _STATISTICS = {MEAN: MEAN, DEVIATION: DEVIATION, MISSING_SHARE: "missing answers"}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -244,23 +244,14 @@ def _group_unknown(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]
         for class_name, names in by_class.items():
             classes[tuple(filter(None, names))].append(class_name)
         for listed_values, group in classes.items():
-            what = _name_group(feature, statistic, values=listed_values, classes=filter(None, group))
-            yield NotCompared(what, reason)
+            listed = {"values": Names(listed_values), "classes": Names(filter(None, group))}
+            yield NotCompared(_name_group(feature, statistic, **listed), reason)
 
 
 def _explain(reason: str, /, **values: object) -> str:
     return TEXTS.write(f"obstacles.{reason}", **values)
 
 
-def _name_group(
-    feature: str,
-    statistic: str,
-    *,
-    in_classes: bool = False,
-    values: Iterable[str] = (),
-    classes: Iterable[str] = (),
-) -> str:
-    names = {"values": Names(values), "classes": Names(classes)}
-    return _explain(
-        "what", feature=feature, statistic=name_statistic(statistic), in_classes=in_classes, **names
-    )
+def _name_group(feature: str, statistic: str, **stated: object) -> str:
+    facts = {"in_classes": False, "values": (), "classes": ()} | stated
+    return _explain("what", feature=feature, statistic=name_statistic(statistic), **facts)

@@ -53,6 +53,12 @@ def write_bins(edges: Sequence[str]) -> list[str]:
     return spans
 
 
+def write_time(time: str) -> str:
+    """Return a time as 2026-03-31 12:00, which is in UTC, in the form of the language."""
+    year, month, day, clock = re.split("[- ]", time)
+    return WORDS.write("values.time", year=year, month=month, day=day, clock=clock)
+
+
 def write_unknown() -> str:
     """Return what is shown where an interval covers nearly all values."""
     return WORDS.write("values.unknown")

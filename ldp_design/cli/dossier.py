@@ -77,7 +77,7 @@ def dossier(
     if not is_silo and (rows or silos):
         raise click.UsageError("--rows and --silos are for silo surveys: give --users")
     chosen = read_language(
-        language, written.compile(), words, [WORDS, statements.TEXTS, size_facts.TEXTS, TEXTS], _NEEDED
+        language, written.texts, words, [WORDS, statements.TEXTS, size_facts.TEXTS, TEXTS], _NEEDED
     )
     try:
         with write_in(chosen):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -236,7 +235,7 @@ def _translate(plan: Plan, answer: Mapping[str, str]) -> dict[str, str]:
 def _write_cell(value: object) -> str:
     if value is None or value == []:
         return TEXTS.write("words.none-ticked" if value == [] else "words.no-answer")
-    return localise(format_value(value)) if isinstance(value, int | float | Decimal) else format_value(value)
+    return localise(format_value(value)) if isinstance(value, int | float) else format_value(value)
 
 
 def _write_chance(text: str) -> str:

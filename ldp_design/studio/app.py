@@ -146,9 +146,11 @@ def _stream(session: Session, run: Callable[[Session, Callable[[object], None]],
     return Response(lines, mimetype="application/x-ndjson")
 
 
-def _import(session: Session, body: bytes) -> None:
-    text, session.notes = import_file(request.args["name"], body, request.args.getlist("language"))
-    session.file.change(text)
+def _import(session: Session, body: bytes) -> object:
+    text, notes = import_file(request.args["name"], body, request.args.getlist("language"))
+    with session.lock:
+        session.notes = notes
+        return session.change(lambda: session.file.change(text))
 
 
 def _begin(session: Session, body: Any) -> None:
@@ -193,7 +195,6 @@ _CHANGES: Mapping[str, Callable[[Session, Any], object]] = {
     "save": lambda session, _: session.file.save(),
     "resolve": lambda session, body: session.file.resolve(keep_mine=body["mine"]),
     "new": _begin,
-    "import": _import,
     "sign": lambda session, _: sign_survey(session.published()[0]),
 }
 _JOBS: Mapping[str, Callable[[Session, Any], object]] = {
@@ -201,5 +202,6 @@ _JOBS: Mapping[str, Callable[[Session, Any], object]] = {
     "results": lambda session, _: session.render_results(),
     "end": lambda session, _: session.end_pilot(),
     "publish": _publish,
+    "import": _import,
 }
 """They take seconds; each returns an answer, or nothing for the new state."""

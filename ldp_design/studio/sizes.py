@@ -23,7 +23,7 @@ from ldp_design.sizing.margins import (
     compute_expected_margins,
     features_of,
 )
-from ldp_design.sizing.sample_size import SizeError, find_min_users, round_up
+from ldp_design.sizing.sample_size import MAX_USERS, round_up
 from ldp_design.sizing.size_summary import build_accuracy_table
 from ldp_design.sizing.survey_size import Size, compare_sizes, size_for_users
 from ldp_design.studio.edits import DEFAULT_USERS, apply_operations, batch_of
@@ -132,19 +132,20 @@ def _set(path: list[str], value: object) -> dict[str, Any]:
 
 
 def _find_more_people(size: Size, worst: Margin) -> int:
-    """Return the number of people with which nothing is noise, or else everything is good; 0 if none is."""
+    """Return the number of people with which nothing is noise, or else everything is good; 0 if none is.
+
+    Margins fall about as the root of this number, so that a few steps are enough.
+    """
     expected = ExpectedTotals(size.plan, assume_population(size.plan, None, None))
-
-    def excess(users: int) -> float:
-        found = features_of(compute_expected_margins(expected, users, size.survey.tables))
-        if worst.is_noise:
-            return max(each.excess for each in found)
-        return max(each.margin / (GOOD_RATIO * each.typical) for each in found)
-
-    try:
-        return round_up(find_min_users(excess), 2)
-    except SizeError:
-        return 0
+    users, margins = size.users, size.features
+    while users < MAX_USERS:
+        ratios = [each.margin / (GOOD_RATIO * each.typical) for each in margins]
+        excess = max(each.excess for each in margins) if worst.is_noise else max(ratios)
+        if excess <= 1:
+            return round_up(users, 2)
+        users = math.ceil(users * min(max(excess**2, 1.02), 100))
+        margins = features_of(compute_expected_margins(expected, users, size.survey.tables))
+    return 0
 
 
 # -- simulation ----------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Languages for tests of pages: German, and one whose words show what is not translated."""
 
 import re
-from types import SimpleNamespace
 
 from ldp_aggregator import statements
 from ldp_aggregator.cli.words_option import read_language
@@ -18,7 +17,7 @@ KEPT = re.compile(r"(\{\{ [\w.]+ \}\}|`[^`]*`)")
 
 def read_german(texts=RESULTS) -> Language:
     needed = tuple(f"{each}/" for each in ("wording", "statements", "dossier"))
-    return read_language("de", SimpleNamespace(texts=None), (), texts, needed)
+    return read_language("de", None, (), texts, needed)
 
 
 def make_marked(texts=RESULTS) -> Language:

@@ -1,6 +1,10 @@
 /** Makes elements: texts are never read as HTML. */
 
 let isRedrawing = false;
+let wanted = "";
+
+/** Focus an element as soon as it is drawn, unless somebody is typing then. */
+export const focusLater = (id) => { wanted = id; };
 
 /** Return an element; attributes that begin with "on" are listeners, and children may be nested lists or nothing. */
 export function h(tag, attributes = {}, ...children) {
@@ -25,11 +29,10 @@ export const row = (...children) => h("div", { class: "row" }, ...children);
 /** Replace the content of an element; focus, cursor and what is being typed stay, by the ids of elements. */
 export function redraw(parent, ...children) {
   const active = document.activeElement;
-  const kept = active?.id && parent.contains(active) && {
-    id: active.id,
-    typed: active.defaultValue !== undefined && active.value !== active.defaultValue ? active.value : null,
-    place: active.selectionStart !== undefined && [active.selectionStart, active.selectionEnd],
-  };
+  const isInside = active?.id && parent.contains(active);
+  const typed = isInside && active.value !== (active.defaultValue ?? active.value) ? active.value : null;
+  const id = typed === null && wanted || isInside && active.id;
+  const place = active?.selectionStart !== undefined && [active.selectionStart, active.selectionEnd];
   const open = [...parent.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
   isRedrawing = true; // browsers report a change of a field that is removed while somebody types in it
   parent.replaceChildren(...children.flat(3).filter(Boolean));
@@ -38,15 +41,16 @@ export function redraw(parent, ...children) {
     const element = document.getElementById(id);
     if (element) element.open = isOpen;
   }
-  const again = kept && document.getElementById(kept.id);
+  const again = id && document.getElementById(id);
   if (!again) return;
-  again.focus({ preventScroll: true });
-  if (kept.typed !== null) {
-    again.value = kept.typed;
+  again.focus({ preventScroll: id !== wanted });
+  if (id === wanted) return void (wanted = "");
+  if (typed !== null) {
+    again.value = typed;
     const commit = () => again.value !== again.defaultValue && again.dispatchEvent(new Event("change"));
     again.addEventListener("blur", commit, { once: true }); // browsers see only what was typed here
   }
-  if (kept.place && again.selectionStart !== null) again.setSelectionRange(...kept.place);
+  if (place && again.selectionStart !== null) again.setSelectionRange(...place);
 }
 
 /** Say a sentence to people who listen to the page. */

@@ -84,7 +84,7 @@ export const button = (id, text, click, attributes = {}) => h(
 
 /** Return a table with a row for each text, and a column for each language. */
 export function textGrid(rows, tags, hasActions = false) {
-  const heads = [h("td", {}), ...[...tags.map(languageName)].map((each) => h("th", { scope: "col" }, each)),
+  const heads = [h("td", {}), ...tags.map(languageName).map((each) => h("th", { scope: "col" }, each)),
     hasActions && h("th", { scope: "col" }, h("span", { class: "hidden" }, t("actions")))];
   return h("div", { class: "scroll" }, h("table", { class: "grid" },
     h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));

@@ -108,7 +108,7 @@ function listen() {
   const events = new EventSource("events");
   events.onmessage = ({ data }) => {
     if (isGone) refresh(isGone = false);
-    if (Number(data) > store.state.version) void reload();
+    void reload(Number(data));
   };
   events.onerror = () => refresh(isGone = true);
 }

@@ -22,11 +22,11 @@ function points() {
   const lacks = lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ");
   const untranslated = facts?.untranslated.join(", ");
   return [
-    [Boolean(facts), t("todo_valid"), "questions"],
+    [Boolean(facts), t("todo_valid"), "file"],
     [Boolean(about("contact")), t("todo_contact"), "questions"],
     [Boolean(about("retention")), t("todo_retention"), "questions"],
     [languages().length > 0 && !lacks, lacks ? t("todo_lacking", lacks) : t("todo_languages"), "questions"],
-    [!untranslated, t("todo_words", untranslated || "\u2013"), "publish"],
+    [!untranslated, t(untranslated ? "todo_no_words" : "todo_words", untranslated), "publish"],
     [noise === "", noise ? t("todo_noise", noise) : t(noise === "" ? "todo_sizes" : "computing"), "sizes"],
     find("relay") && [Boolean(hasRelay), t("todo_relay"), "sizes"],
     [Boolean(keys.signature), t("todo_key"), "publish"],

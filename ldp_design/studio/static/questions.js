@@ -1,6 +1,6 @@
 /** The questions: a list, of which one is open; and what the survey says about itself. */
 
-import { card, h, note, row } from "./dom.js";
+import { card, focusLater, h, note, row } from "./dom.js";
 import {
   button, check, choose, field, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
 } from "./fields.js";
@@ -11,6 +11,7 @@ import { t } from "./words.js";
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"];
+const ticked = new Set();
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
 const NAME = "\u0000name";
 const PLACEHOLDER = /^(question|answer)-\d+$/;
@@ -92,7 +93,7 @@ function drawActions(path, name, place) {
   const move = async (to) => {
     if (store.open === place) store.open = to;
     await edit(() => ({ op: "move", path, value: to }));
-    document.getElementById(`card-${to}`)?.focus();
+    refresh(focusLater(`card-${to}`));
   };
   const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
     { class: "small", "aria-label": `${t(key)}: ${titleOf(name)}`, title: t(key), ...attributes });
@@ -168,17 +169,16 @@ function swapAnswers(path, key, place) {
 
 async function addAnswer(path, entry) {
   const own = [...path, entry.choices ? "choices" : "values"];
-  let answers = [];
   await edit(() => {
-    answers = answersOf(find(...path));
+    const answers = answersOf(find(...path));
     return { op: "value", path: own, value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } };
   });
   const tag = languages()[0];
-  const place = String(answers.length);
-  focusOn(tag ? textPath(path, tag, "values", answersOf(find(...path)).at(-1)) : [...path, "answers", place]);
+  const made = answersOf(find(...path));
+  focusOn(tag ? textPath(path, tag, "values", made.at(-1)) : [...path, "answers", String(made.length - 1)]);
 }
 
-const focusOn = (path) => document.getElementById(idOf(path))?.focus();
+const focusOn = (path) => refresh(focusLater(idOf(path)));
 
 /** Return the operation that writes true, or deletes the entry. */
 const toggle = (path, isOn) => (isOn ? { op: "set", path, value: true } : { op: "delete", path });
@@ -287,10 +287,10 @@ function drawTables() {
   const names = features().filter((name) => isTabular(find("features", name)));
   const tables = Object.entries(find("tables") ?? {});
   const add = () => {
-    const chosen = names.filter((_, place) => document.getElementById(`together-${place}`).checked);
+    const chosen = names.filter((name) => ticked.has(name));
     if (chosen.length < 2 || chosen.length > 3) return void say(t("tables_explained"));
     const name = slug(chosen.join(" "), tables.map(([each]) => each));
-    void edit(() => ({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } }));
+    void edit(() => ({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } }), ticked.clear());
   };
   return card(h3("tables"), note(t("tables_explained")),
     h("ul", { class: "plain" }, tables.map(([name, table], place) => h("li", { class: "row" },
@@ -302,7 +302,8 @@ function drawTables() {
       mistakes(["tables", name], true)))),
     names.length > 1 && [
       h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),
-        names.map((name, place) => check(`together-${place}`, titleOf(name), false, () => {}))),
+        names.map((name, place) => check(`together-${place}`, titleOf(name), ticked.has(name),
+          (isOn) => ticked[isOn ? "add" : "delete"](name)))),
       button("add-table", t("add_table"), add)],
     mistakes(["tables"]));
 }

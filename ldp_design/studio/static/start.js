@@ -3,7 +3,7 @@
 import { post, postFile } from "./api.js";
 import { h, note, row } from "./dom.js";
 import { button, choose, h2, languageName, ownInput } from "./fields.js";
-import { refresh, run, store } from "./store.js";
+import { refresh, run, say, store } from "./store.js";
 import { language, t, translate } from "./words.js";
 
 const form = { title: "", second: "" };
@@ -35,7 +35,7 @@ function drawNew() {
 /** A place to drop a form or a table; it can be chosen with the keyboard, too. */
 function drawImport(isNew) {
   const take = (file, options = "") => {
-    asked = file;
+    if (asked = file) say(t("computing"));
     if (file) void run(() => postFile(`api/import?name=${encodeURIComponent(file.name)}${options}`, file));
   };
   const ondragover = (event) => event.preventDefault();

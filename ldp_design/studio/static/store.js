@@ -86,7 +86,7 @@ function remember({ op, path, value }) {
   renamings.push({ around: [...path.slice(0, -1), "values"], old: value.old, fresh: value.new });
 }
 
-export const reload = () => run(() => get("api/state"));
+export const reload = (version) => run(() => (version > store.state.version ? get("api/state") : store.state));
 
 /** Return an entry of the survey's tables, or undefined. */
 export const find = (...path) => now(path).reduce((table, key) => table?.[key], store.state.tables);

@@ -66,7 +66,7 @@ export function drawTrial() {
       h("li", {}, row(
         ownInput("people-count", t("trial_people"), count, (text) => { count = text; },
           { type: "number", min: 1, max: 1000 }),
-        button("trial-answer", t("trial_answer"), answer, { disabled: progress && progress.done < progress.total })),
+        button("trial-answer", t("trial_answer"), () => answer().catch(fail), { disabled: progress && progress.done < progress.total })),
       progress && drawProgress(progress)),
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports))),
         button("trial-results", t("trial_results"), results),
@@ -89,22 +89,17 @@ setInterval(async () => {
 }, COUNT_MS);
 
 async function answer() {
-  try {
-    const content = await get(`api/people?count=${encodeURIComponent(count)}`);
-    const total = content.people.length;
-    progress = { done: 0, failed: 0, total };
-    frame = makeFrame("people.html", t("trial_people"), content, (news) => {
-      progress = { ...news, total };
-      if (news.done === total) {
-        frame.remove();
-        announce(t("trial_done", total, total));
-        refresh();
-      } else if (news.done % 10 === 0) refresh();
-    });
-    frame.className = "hidden";
-    document.body.append(frame);
-    refresh();
-  } catch (error) {
-    fail(error);
-  }
+  const content = await get(`api/people?count=${encodeURIComponent(count)}`);
+  const total = content.people.length;
+  progress = { done: 0, failed: 0, total };
+  frame = makeFrame("people.html", t("trial_people"), content, (news) => {
+    progress = { ...news, total };
+    if (news.done % 10 === 0 || news.done === total) refresh();
+    if (news.done !== total) return;
+    frame.remove();
+    announce(t("trial_done", total, total));
+  });
+  frame.className = "hidden";
+  document.body.append(frame);
+  refresh();
 }

@@ -21,14 +21,11 @@ const patternOf = (template) => new RegExp(
 export function translate(message) {
   const [pattern, german] = sentences.find(([each]) => each.test(message)) ?? [];
   if (!pattern) return h("span", { lang: language === "en" ? null : "en" }, message);
-  const holes = pattern.exec(message).slice(1);
-  return h("span", {}, german.replace(/\{(\d)\}/g, (_, place) => holes[place]));
+  return h("span", {}, fill(german, pattern.exec(message).slice(1)));
 }
 
-export function t(name, ...holes) {
-  const text = words[name] ?? name;
-  return text.replace(/\{(\d)\}/g, (_, place) => String(holes[place]));
-}
+const fill = (text, holes) => text.replace(/\{(\d)\}/g, (_, place) => String(holes[place]));
+export const t = (name, ...holes) => fill(words[name] ?? name, holes);
 
 export const formatCount = (number) => Number(number).toLocaleString(language);
 const round = (number, digits) => number.toLocaleString(language, { maximumFractionDigits: digits });

@@ -39,6 +39,21 @@ def test_the_page_is_written_to_be_published(model, tmp_path):
     assert os.stat(output).st_mode & 0o777 == 0o666 & ~umask
 
 
+def test_the_page_is_written_in_a_language(model, tmp_path):
+    output, words = tmp_path / "results.html", tmp_path / "words.json"
+    run(model, "-o", output, "--language", "de")
+    assert '<html lang="de">' in output.read_text("utf-8")
+    assert "Zu den Ergebnissen springen" in output.read_text("utf-8")
+    refused = run(model, "-o", output, "--language", "nl")
+    assert "nl: has no words: add them with --words, or choose en, de" in refused.stderr
+    words.write_text('{"nl": {"wording/page.skip": "Naar de resultaten"}}', encoding="utf-8")
+    refused = run(model, "-o", output, "--language", "nl", "--words", words)
+    assert "words are missing, for example wording/counted.person if one" in refused.stderr
+    words.write_text('{"nl": {"skip": "Naar de resultaten"}}', encoding="utf-8")
+    refused = run(model, "-o", output, "--language", "nl", "--words", words)
+    assert "nl.skip: is no word of the form or page" in refused.stderr
+
+
 def test_the_output_may_not_be_an_input(model, tmp_path):
     before = model.read_bytes()
     assert "is an input of this command too" in run(model, "-o", model).stderr

@@ -134,6 +134,12 @@ def test_without_skewness_the_distance_is_in_standard_errors():
     )
 
 
+def test_without_skewness_rounding_hides_no_small_step():
+    """A search for a crossing would take tens of further evaluations to end within the rounding."""
+    near, far = standardise(np.array([2.0, 2.0 + 1e-12]), np.ones(2), np.zeros(2))
+    assert far - near == pytest.approx(1e-12, rel=0.01, abs=0)
+
+
 def test_a_variance_that_rounding_makes_negative_counts_as_none():
     found = standardise(np.array([0.0, 0.1]), np.array([-1e-16, 0.0]), np.array([6e-19, -6e-19]))
     assert found[0] <= 0 < 3.5 < found[1]

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from encoders.errors import SurveyError
-from ldp_aggregator.cli.results import main as results_command
 from ldp_aggregator.views.results_page import render_page
 from ldp_aggregator.wording.language import LANGUAGE, Language, choose_language, read_words, write_in
 from ldp_aggregator.wording.values import (
@@ -19,6 +18,7 @@ from ldp_aggregator.wording.values import (
     ShareAtMost,
     format_percent,
     write_bins,
+    write_time,
 )
 from ldp_design.cli.survey import main as survey_command
 from ldp_design.dossier.people_dossier import render_dossier
@@ -119,6 +119,7 @@ def test_german_numbers_and_plurals(german):
         assert str(Count(12_345)) == "12.345"
         assert str(Share(0.5391)) == "53,9\u00a0%"
         assert str(ShareAtMost(0.9995)) == "99,96\u00a0%"  # rounded up
+        assert write_time("2026-03-31 12:05") == "31.03.2026, 12:05 UTC"
         assert format_percent(0.0001) == "<0,1\u00a0%"
         assert [str(Counted(each, "report")) for each in (0, 1, 2000)] == [
             "0 Berichte",
@@ -226,7 +227,11 @@ def test_a_file_adds_a_language_to_the_dossier(tmp_path):
     assert '<html lang="fr">' in output.read_text("utf-8")
 
 
-def test_the_help_names_the_languages():
-    for command, arguments in ((results_command, ["--help"]), (survey_command, ["dossier", "--help"])):
-        assert "--language" in CliRunner().invoke(command, arguments).output
-    assert len(RESULTS) == 2
+@pytest.mark.parametrize(("first", "skip"), [("de", "Zum Dossier springen"), ("fr", "Skip to the dossier")])
+def test_a_dossier_is_in_the_first_language_of_the_survey_if_it_has_words(first, skip, tmp_path):
+    survey, output = tmp_path / "survey.toml", tmp_path / "page.html"
+    survey.write_text(f'{SLEEP}[texts.{first}]\ntitle = "S"\n[texts.en]\ntitle = "E"\n', encoding="utf-8")
+    with fixed_forecasts():
+        arguments = ["dossier", str(survey), "-o", str(output), "--users", "2000"]
+        assert CliRunner().invoke(survey_command, arguments).exit_code == 0
+    assert skip in output.read_text("utf-8")

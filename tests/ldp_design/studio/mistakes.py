@@ -92,6 +92,10 @@ _CHANGES = [
         for each in ("age", "income", "debt", "cards", "mood", "uses", "hours")
     ],
     _set("features", "age", "missing", to="never"),
+    _set("features", "mood", "missing", to="category"),
+    _set("features", "age", "values", to=["a", "b", "c"]),
+    _typed("features", "income", "bins", to="900"),
+    [*_typed("survey", "users", to="500000"), *_RELAY, *_typed("relay", "delta", to="1e-5")],
     _set("texts", "en", "title", to="x" * 5000),
     _set("texts", "en", "features", "age", "title", to="x" * 5000),
     _set("texts", "en", "features", "nobody", "title", to="x"),

@@ -37,9 +37,10 @@ TEMPLATES = ("ldp_aggregator.render", "ldp_aggregator.views", "ldp_design.dossie
 PAGES = ["survey", "round", "pooled", "validated", "empty", "useless", "choices", "tables", "waves"]
 PAGES += ["curator-nb", "curator-linear", "curator-tree"]
 PROGRAMS = (
-    "default discount ldp bayes train simulate survey size validate audit csv commit json central cli docs md"
+    "default discount ldp bayes train simulate survey size validate audit csv commit json central cli docs md "
+    "results estimates pandas read dtype dict value str keep default False values strings"
 )
-"""Words of commands and file names, which pages in all languages have."""
+"""Words of commands, code and file names, which pages in all languages have."""
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,8 @@ export function drawTrial() {
       h("li", {}, row(
         ownInput("people-count", t("trial_people"), count, (text) => { count = text; },
           { type: "number", min: 1, max: 1000 }),
-        button("trial-answer", t("trial_answer"), () => answer().catch(fail), { disabled: progress && progress.done < progress.total })),
+        button("trial-answer", t("trial_answer"), () => answer().catch(fail),
+          { disabled: progress && progress.done < progress.total })),
       progress && drawProgress(progress)),
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports))),
         button("trial-results", t("trial_results"), results),

@@ -157,8 +157,9 @@ def test_no_text_is_lost_when_somebody_types_faster_than_the_server_answers(auth
     page.get_by_label("Help below it, German").fill("Fast immer")
     page.keyboard.press("Control+s")
     expect(page.locator("#save")).to_be_disabled()
-    page.wait_for_timeout(1000)
     expect(page.get_by_label("Help below it, German")).to_have_value("Fast immer")
+    page.locator("#add-yesno").click()
+    expect(page.get_by_label("Question, English")).to_be_focused()
     tables = parse_tables(author.studio.path.read_text("utf-8"))
     assert tables["features"] == {"shift": {"values": ["by day", "nights"], "missing": "category"}}
     assert [tables["texts"][tag]["features"]["shift"] for tag in ("en", "de")] == [

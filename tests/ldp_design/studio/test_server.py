@@ -52,6 +52,9 @@ def test_the_page_is_small_and_its_lines_and_modules_are_short():
     assert sum(path.stat().st_size for path in STATIC.iterdir()) < 150_000
     scripts = {path.name: path.read_text("utf-8").splitlines() for path in STATIC.glob("*.js")}
     assert max(map(len, scripts.values())) <= 400
+    assert sum(map(len, scripts.values())) <= 1_400
+    modules = STATIC.parent.glob("*.py")
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in modules) <= 1_600
     assert max(len(line) for lines in scripts.values() for line in lines) <= 120
 
 

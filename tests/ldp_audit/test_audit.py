@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-import ldp_audit.outcomes
+import ldp_audit.exact_epsilon
 from benchmarks.buggy_clients import SURVEY, LabelInTheClear, StepwiseClient, compile_survey
 from encoders.errors import LdpError
 from encoders.mechanisms import DE
@@ -136,7 +136,7 @@ def test_tables_that_are_not_what_they_claim_are_flagged(kind):
 
 def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch):
     plan = compile_survey()
-    monkeypatch.setattr(ldp_audit.outcomes, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
+    monkeypatch.setattr(ldp_audit.exact_epsilon, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
     assert not compute_exact(plan, plan.questions[0]).passed
 
 

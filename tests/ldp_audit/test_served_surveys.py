@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import ldp_audit.blackbox
+import ldp_audit.cli
 from encoders.errors import LdpError
 from ldp_audit.cli import describe_served_surveys
 from ldp_client import Response, TransportError
@@ -29,7 +29,7 @@ class FakeTransport:
 
 def fake(monkeypatch: pytest.MonkeyPatch, response: Response | TransportError) -> FakeTransport:
     transport = FakeTransport(response)
-    monkeypatch.setattr(ldp_audit.blackbox, "HttpTransport", lambda: transport)
+    monkeypatch.setattr(ldp_audit.cli, "HttpTransport", lambda: transport)
     return transport
 
 

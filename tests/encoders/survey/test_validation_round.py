@@ -230,7 +230,7 @@ def test_client_without_validation_rounds_refuses_the_plan(monkeypatch):
     def older(document: dict[str, Any]) -> dict[str, Any]:
         return parse_plan_fields({name: entry for name, entry in document.items() if name != "validation"})
 
-    monkeypatch.setattr("encoders.survey.plan_document.parse_plan_fields", older)
+    monkeypatch.setattr("encoders.survey.plan.parse_plan_fields", older)
     assert "contradicts itself" in str(refuse(PLAN.json, Plan.from_json))
 
 

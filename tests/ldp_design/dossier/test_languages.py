@@ -37,8 +37,8 @@ TEMPLATES = ("ldp_aggregator.render", "ldp_aggregator.views", "ldp_design.dossie
 PAGES = ["survey", "round", "pooled", "validated", "empty", "useless", "choices", "tables", "waves"]
 PAGES += ["curator-nb", "curator-linear", "curator-tree"]
 PROGRAMS = (
-    "default discount ldp bayes train simulate survey size validate audit csv commit json central cli docs md "
-    "results estimates pandas read dtype dict value str keep default False values strings"
+    "default discount ldp bayes train simulate survey size validate audit csv commit json central cli docs "
+    "md results estimates pandas read dtype dict value str keep default False values strings"
 )
 """Words of commands, code and file names, which pages in all languages have."""
 

@@ -108,6 +108,12 @@ def test_prose_fits_into_the_maximum_width(page):
     assert long == []
 
 
+@pytest.mark.parametrize("page", WRAPPED, ids=name_of)
+def test_no_blank_line_cuts_a_table(page):
+    text = "\n".join(line for _, line in lines_outside_code(page))
+    assert re.findall(r"^\|.*\n\n\|.*\n(?!\|-)", text, re.M) == []
+
+
 def test_index_of_results_lists_every_page():
     results = ROOT / "docs" / "results"
     listed = {link.partition("#")[0] for link in LINK.findall((results / "README.md").read_text("utf-8"))}

@@ -148,14 +148,14 @@ def test_another_file_in_the_place_of_the_old_one_is_used_only_after_a_restart(s
 def test_a_report_is_not_acknowledged_if_the_file_is_deleted_while_it_is_written(
     sqlite_store, path, monkeypatch
 ):
-    from ldp_aggregator.stores import sqlite
+    from ldp_aggregator.stores import sqlite_counters
 
-    def delete_after(*arguments: object, original: object = sqlite.find_missing) -> object:
+    def delete_after(*arguments: object, original: object = sqlite_counters.find_missing) -> object:
         missing = original(*arguments)
         os.unlink(path)
         return missing
 
-    monkeypatch.setattr(sqlite, "find_missing", delete_after)
+    monkeypatch.setattr(sqlite_counters, "find_missing", delete_after)
     assert refuses(sqlite_store) != StoreFailure.SURVEY_MISSING
 
 

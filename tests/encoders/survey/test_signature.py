@@ -159,7 +159,7 @@ def test_without_cryptography_the_extra_is_named_and_nothing_passes(monkeypatch)
         lambda: sign(PLAN, PEM),
         make_keys,
     ):
-        with pytest.raises(SignatureError, match=r"pip install 'ldp-bayes\[signed\]'"):
+        with pytest.raises(SignatureError, match=r"pip install 'ldp-bayes\[device-relay\]'"):
             act()
 
 

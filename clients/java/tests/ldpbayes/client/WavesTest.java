@@ -214,7 +214,10 @@ class WavesTest {
         try {
             List<Future<Receipt>> grants = new ArrayList<>();
             for (Client each : all) grants.add(threads.submit(() -> each.grant()));
-            for (Future<Receipt> each : grants) assertEquals(drawn().opens, each.get().opens());
+            for (Future<Receipt> each : grants) {
+                long opens = each.get().opens();
+                assertEquals(drawn().opens, opens);
+            }
             clock.set(drawn().opens);
             List<Future<Receipt>> reports = new ArrayList<>();
             for (Client each : all) reports.add(threads.submit(() -> each.report(ROW, LABEL)));

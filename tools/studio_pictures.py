@@ -105,7 +105,12 @@ def _take(page: Page) -> None:
     page.locator("#suggestion-2").wait_for()
     page.screenshot(path=_FIGURES / "studio-sizes.png", full_page=True)
     page.locator("#view-page").click()
-    page.frame_locator("iframe").locator("form").wait_for()
+    question = page.frame_locator("iframe").locator("fieldset").first
+    question.wait_for()
+    question.scroll_into_view_if_needed()
+    question.hover()
+    page.mouse.wheel(0, _SIZE["height"] // 2)
+    page.wait_for_timeout(300)
     page.screenshot(path=_FIGURES / "studio-page.png")
 
 

@@ -36,7 +36,7 @@ _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 _FRAME_POLICY = (
     "default-src 'none'; script-src {origin}; style-src {origin} {style}; img-src data:; "
     "connect-src {connect}; base-uri 'none'; form-action 'none'; frame-ancestors {origin}; "
-    "sandbox allow-scripts"
+    "sandbox allow-scripts allow-forms"
 )
 _RESULTS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox allow-same-origin"
 

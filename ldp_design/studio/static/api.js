@@ -2,7 +2,9 @@
 
 async function send(method, path, body, type) {
   const headers = body === undefined ? {} : { "Content-Type": type };
-  const response = await fetch(path, { method, body, headers }).catch(() => { throw new Error(""); });
+  // A short request is sent even if the page is closed meanwhile.
+  const response = await fetch(path, { method, body, headers, keepalive: body?.length < 20_000 })
+    .catch(() => { throw new Error(""); });
   if (response.ok) return response;
   const { message } = await response.json().catch(() => ({ message: "" }));
   throw new Error(message);

@@ -7,7 +7,7 @@ import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
 import { drawSizes } from "./sizes.js";
 import { drawStart } from "./start.js";
-import { onChange, refresh, reload, run, say, store, take } from "./store.js";
+import { isWaiting, onChange, refresh, reload, run, say, store, take } from "./store.js";
 import { drawPage, drawTrial } from "./trial.js";
 import { language, loadWords, t } from "./words.js";
 
@@ -63,11 +63,11 @@ function drawHead(isNew) {
     h("h1", {}, h("span", {}, t("studio")), " ", h("code", { title: state.path }, state.name)),
     !isNew && h("p", { class: "status" },
       wrong ? button("wrong", t("mistakes", wrong), () => go("file"), { class: "small wrong" }) : t("valid"),
-      " \u00b7 ", t(state.saved ? "saved" : "unsaved")),
+      " \u00b7 ", h("span", { id: "status" }, t(state.saved ? "saved" : "unsaved"))),
     row(!isNew && [
         button("undo", t("undo"), () => run(() => post("api/undo")), { disabled: !state.undo }),
         button("redo", t("redo"), () => run(() => post("api/redo")), { disabled: !state.redo }),
-        button("save", t("save"), save, { class: "primary", disabled: state.saved })],
+        button("save", t("save"), save, { class: "primary", "aria-disabled": state.saved ? "true" : null })],
       choose("words", t("studio_language"), [["en", "English"], ["de", "Deutsch"]], language,
         (tag) => loadWords(tag).then(refresh))));
 }
@@ -112,6 +112,24 @@ function listen() {
   };
   events.onerror = () => refresh(isGone = true);
 }
+
+const release = () => setTimeout(() => refresh(store.isMoving = false));
+
+addEventListener("pointerdown", ({ target }) => { // what is pressed is not exchanged before it is released
+  if (!(store.isMoving ||= Boolean(target.closest("button, summary, label, a, [type=checkbox]")))) return;
+  for (const each of ["pointerup", "pointercancel"]) addEventListener(each, release, { once: true });
+});
+
+addEventListener("input", ({ target }) => {
+  if (!target.id.startsWith("f-")) return;
+  document.getElementById("status").textContent = t("unsaved");
+  document.getElementById("save").removeAttribute("aria-disabled");
+});
+
+addEventListener("beforeunload", (event) => {
+  if (isWaiting()) event.preventDefault();
+  document.activeElement.blur(); // which sends what somebody is typing
+});
 
 addEventListener("keydown", (event) => {
   if (!(event.ctrlKey || event.metaKey) || event.altKey) return;

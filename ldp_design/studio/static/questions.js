@@ -2,7 +2,7 @@
 
 import { card, focusLater, h, note, row } from "./dom.js";
 import {
-  button, check, choose, field, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
+  button, check, choose, field, fold, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
 import { edit, features, find, languages, now, problemsAt, refresh, say, store, titleOf } from "./store.js";
@@ -12,6 +12,7 @@ const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nei
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"];
 const ticked = new Set();
+let order = []; // of the questions, also of the label, which the file keeps apart
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
 const NAME = "\u0000name";
 const PLACEHOLDER = /^(question|answer)-\d+$/;
@@ -47,7 +48,7 @@ function drawSurvey() {
   const without = LANGUAGES.filter((each) => !tags.includes(each));
   const named = (shown) => [["", t("choose")], ...shown.map((tag) => [tag, languageName(tag)])];
   const isOpen = !find("about", "contact");
-  return h("details", { id: "about", class: "card", open: isOpen }, h("summary", {}, t("about_survey")),
+  return fold("about", t("about_survey"), { class: "card", open: isOpen },
     tags.length > 0 && textGrid(rows, tags),
     mistakes(["about"], true), mistakes(["texts"]),
     row(
@@ -93,7 +94,7 @@ function drawActions(path, name, place) {
   const move = async (to) => {
     if (store.open === place) store.open = to;
     await edit(() => ({ op: "move", path, value: to }));
-    refresh(focusLater(`card-${to}`));
+    refresh(focusLater(`${to < place ? "up" : "down"}-${to}`));
   };
   const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
     { class: "small", "aria-label": `${t(key)}: ${titleOf(name)}`, title: t(key), ...attributes });
@@ -124,7 +125,7 @@ function drawEditor(path, entry, name, kind) {
     (entry.values || entry.choices) && kind !== "yesno"
       && button(`more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
     [[], ...FURTHER_KEYS].map((key) => mistakes([...path, ...[key].flat()])),
-    h("details", { id: `names-${idOf(path)}`, open: !tags.length }, h("summary", {}, t("short")), note(t("short_hint")),
+    fold(`names-${idOf(path)}`, t("short"), { open: !tags.length }, note(t("short_hint")),
       h("div", { class: "columns" },
         field(isLabel ? ["label", "name"] : [...path, NAME], t("short_name"), { shown: name, save: rename }), names)),
     !isLabel && drawOptions(path, entry));
@@ -142,11 +143,14 @@ function drawAnswers(path, entry, kind, tags) {
       const made = isFirst ? slug(text, answersOf(find(...path)), " ") : known;
       return [isFirst && change(known, made), write(textPath(path, tag, "values", made), text)];
     };
-    const act = (name, text, make) => button(`${name}-${place}-${idOf(path)}`, text, () => edit(make),
-      { class: "small", "aria-label": `${t(name)}: ${answer}` });
+    const act = (name, text, click, disabled = false) => button(`${name}-${place}-${idOf(path)}`, text, click,
+      { class: "small", "aria-label": `${t(name)}: ${answer}`, disabled });
+    const raise = async () => {
+      await edit(() => swapAnswers(path, key, place));
+      refresh(focusLater(`up-${place - 1}-${idOf(path)}`));
+    };
     const actions = kind === "yesno" ? "" : [
-      place > 0 && act("up", "\u2191", () => swapAnswers(path, key, place)),
-      act("remove", "\u2715", () => change(answer))];
+      act("up", "\u2191", raise, place === 0), act("remove", "\u2715", () => edit(() => change(answer)))];
     const name = t("answer", place + 1);
     const texts = textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled });
     return textRow(name, [...texts, actions]);
@@ -274,8 +278,14 @@ function drawAdd() {
 
 function drawTarget() {
   const label = find("label", "name");
-  const names = [label, ...features().filter((name) => hasValues(find("features", name)))].filter(Boolean);
-  const change = (name) => edit(() => ({ op: "label", path: name ? ["features", name] : ["label"] }));
+  const all = [label, ...features()].filter(Boolean);
+  const others = order.filter((name) => name !== label);
+  if (order.length !== all.length || others.join("\n") !== features().join("\n")) order = all;
+  const names = order.filter((name) => name === label || hasValues(find("features", name)));
+  const change = (name) => edit(() => ({
+    op: "label", path: name ? ["features", name] : ["label"],
+    value: order.filter((each) => each !== name).indexOf(label),
+  }));
   const options = [["", t("target_none")], ...names.map((name) => [name, titleOf(name)])];
   return card(h3("target"),
     choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),

@@ -2,7 +2,7 @@
 
 import { readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
-import { button, check, field, h3, heading, mistakes } from "./fields.js";
+import { button, check, field, fold, h3, heading, mistakes } from "./fields.js";
 import { edit, fail, find, languages, refresh, store, titleOf } from "./store.js";
 import { formatCount, formatNumber, formatPoints, formatShare, t, translate } from "./words.js";
 
@@ -157,7 +157,7 @@ function drawBar(centre, margin) {
 }
 
 function drawRelay() {
-  return h("details", { id: "relay-details" }, h("summary", {}, t("relay_details")),
+  return fold("relay-details", t("relay_details"), {},
     note(t("relay_explained", find("survey", "epsilon") ?? "?")),
     h("div", { class: "columns" },
       field(["relay", "url"], t("relay_url")),

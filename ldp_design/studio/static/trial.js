@@ -16,7 +16,7 @@ let frame = null;
 
 /** Return a frame without origin, and send it something as soon as it is ready. */
 function makeFrame(file, title, content, listen = () => {}) {
-  const element = h("iframe", { src: `${store.state.frames}/${file}`, title, sandbox: "allow-scripts" });
+  const element = h("iframe", { src: `${store.state.frames}/${file}`, title, sandbox: "allow-scripts allow-forms" });
   addEventListener("message", ({ data, source }) => {
     if (source !== element.contentWindow) return;
     if (data === "ready") element.contentWindow.postMessage(content, "*"); // it has no origin to name

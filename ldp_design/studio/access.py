@@ -63,15 +63,20 @@ class Access:
             is_ours = path.startswith(self.folder) and _equal(request.cookies.get(_COOKIE, ""), self._cookie)
             is_near = path == self.folder or request.headers.get("Sec-Fetch-Site", "none") in _SAME
             is_same = is_read or request.headers.get("Origin") == self.origin
-            if is_ours and is_near and is_same and not token:
-                return None
+            if is_ours and is_near and is_same:
+                return self._drop_token() if token else None
         return Response(_REFUSED, 403, mimetype="text/html")
 
     def _exchange_token(self) -> Response:
         self._token = ""
+        response = self._drop_token()
+        response.set_cookie(_COOKIE, self._cookie, httponly=True, samesite="Strict", path=self.folder)
+        return response
+
+
+    def _drop_token(self) -> Response:
         response = redirect(self.folder, 303)
         assert isinstance(response, Response)
-        response.set_cookie(_COOKIE, self._cookie, httponly=True, samesite="Strict", path=self.folder)
         return response
 
 

@@ -29,7 +29,7 @@ from ldp_design.sizing.survey_size import Size, compare_sizes, size_for_users
 from ldp_design.studio.edits import DEFAULT_USERS, apply_operations, batch_of
 
 _MOST_BINS = 3
-_MIN_GAIN = 0.97
+_MIN_GAIN, _WIDE = 0.97, 0.5
 _FIT = {"op": "fit"}
 Suggestion = tuple[str, dict[str, Any], list[dict[str, Any]]]
 """The name of a sentence of the page, what fills its holes, and operations."""
@@ -63,8 +63,9 @@ def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
             after = _summarise(compute_size(apply_operations(text, operations)))
         except (LdpError, ValueError):
             continue
-        is_narrower = (after["widest"] or 2) < (before["widest"] or 2) * _MIN_GAIN
-        if is_narrower or len(after["noise"]) < len(before["noise"]):
+        is_narrower = after["widest"] < before["widest"] * _MIN_GAIN
+        gain = len(before["noise"]) - len(after["noise"])
+        if gain > 0 or (is_narrower and gain == 0):
             yield {"name": name, "values": values, "operations": operations, "before": before, "after": after}
 
 
@@ -82,7 +83,7 @@ def _describe_margin(margin: Margin) -> dict[str, Any]:
 
 def _summarise(size: Size) -> dict[str, Any]:
     widest = max((each.share for each in size.margins), default=0.0)
-    return {"widest": _finite(widest), "noise": list(size.noise)}
+    return {"widest": min(widest, _WIDE), "noise": list(size.noise)}
 
 
 def _finite(number: float) -> float | None:

@@ -1,7 +1,7 @@
 /** The studio's page: the parts of the work, the state of the file, and what other programs do to it. */
 
 import { get, post } from "./api.js";
-import { h, redraw, row, setStage } from "./dom.js";
+import { focusLater, h, redraw, row, setStage } from "./dom.js";
 import { button, choose, h2, listProblems } from "./fields.js";
 import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
@@ -50,10 +50,11 @@ function drawView(view) {
   }
 }
 
-function go(view) {
+/** Show a part, perhaps with the focus on an element. */
+function go(view, id = `view-${view}`) {
   store.view = view;
-  refresh();
   scrollTo(0, 0);
+  refresh(focusLater(id));
 }
 
 function drawHead(isNew) {
@@ -64,7 +65,7 @@ function drawHead(isNew) {
     !isNew && h("p", { class: "status" },
       wrong ? button("wrong", t("mistakes", wrong), () => go("file"), { class: "small wrong" }) : t("valid"),
       " \u00b7 ", h("span", { id: "status" }, t(state.saved ? "saved" : "unsaved"))),
-    row(!isNew && [
+    row((!isNew || state.redo) && [
         button("undo", t("undo"), () => run(() => post("api/undo")), { disabled: !state.undo }),
         button("redo", t("redo"), () => run(() => post("api/redo")), { disabled: !state.redo }),
         button("save", t("save"), save, { class: "primary", "aria-disabled": state.saved ? "true" : null })],

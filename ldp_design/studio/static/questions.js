@@ -53,18 +53,29 @@ function drawSurvey() {
     mistakes(["about"], true), mistakes(["texts"]),
     row(
       choose("add-language", t("add_language"), named(without), "",
-        (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: {} } })),
+        (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: tags.length ? {} : wordsOf(tag) } })),
         !tags.length && t("no_language")),
       tags.length > 1 && choose("drop-language", t("drop_language"), named(tags), "",
         (tag) => edit(() => ({ op: "delete", path: ["texts", tag] }))),
       field(["survey", "id"], t("id"), { hint: t("id_hint"), save: saveId })));
 }
 
+/** Return texts in the first language: the names of answers are words of it, such as those of a sample. */
+const wordsOf = (tag) => ({ features: Object.fromEntries(features().map((name) => {
+  const entry = find("features", name);
+  const answers = answersOf(entry).filter((each) => !PLACEHOLDER.test(each)).map((each) => [each, each]);
+  return [name, { values: kindOf(entry) === "yesno" ? YES_NO[tag] ?? {} : Object.fromEntries(answers) }];
+}).filter(([, { values }]) => Object.keys(values).length)) });
+
 function saveId(id) {
   const url = find("relay", "url");
   const moved = url ? [{ op: "set", path: ["relay", "url"], value: url.replace(/[^/]*$/, id) }] : [];
   return [...write(["survey", "id"], id), ...moved];
 }
+
+/** Whether a short name was made of a text, and nobody has typed it. */
+const follows = (name, text, separator) => PLACEHOLDER.test(name)
+  || (text !== undefined && name.replace(/[ _]\d+$/, "") === slug(text, [], separator).replace(/[ _]\d+$/, ""));
 
 const textRow = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name),
   cells.map((each) => (each instanceof Element ? each : h("td", {}, each))));
@@ -110,8 +121,10 @@ function drawEditor(path, entry, name, kind) {
   const isLabel = path[0] === "label";
   const rename = (text) => (isLabel ? write(["label", "name"], text) : text && { op: "rename", path, value: text });
   const titled = (tag, text) => {
-    const isFirst = PLACEHOLDER.test(now(path)[1]) && tag === tags[0] && text;
-    return [write(textPath(path, tag, "title"), text), isFirst && rename(slug(text, features()))];
+    const name = now(path)[1];
+    const isMade = tag === tags[0] && text && follows(name, find(...textPath(path, tag, "title")), "_");
+    const others = features().filter((each) => each !== name);
+    return [write(textPath(path, tag, "title"), text), isMade && rename(slug(text, others))];
   };
   const title = textCells(t("question"), tags, (tag) => textPath(path, tag, "title"), { save: titled });
   const help = textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true });
@@ -139,9 +152,10 @@ function drawAnswers(path, entry, kind, tags) {
   const rows = answers.map((answer, place) => {
     const titled = (tag, text) => {
       const known = now([...path, "values", answer]).at(-1);
-      const isFirst = PLACEHOLDER.test(known) && tag === tags[0] && text;
-      const made = isFirst ? slug(text, answersOf(find(...path)), " ") : known;
-      return [isFirst && change(known, made), write(textPath(path, tag, "values", made), text)];
+      const isMade = tag === tags[0] && text && follows(known, find(...textPath(path, tag, "values", known)), " ");
+      const others = answersOf(find(...path)).filter((each) => each !== known);
+      const made = isMade ? slug(text, others, " ") : known;
+      return [made !== known && change(known, made), write(textPath(path, tag, "values", made), text)];
     };
     const act = (name, text, click, disabled = false) => button(`${name}-${place}-${idOf(path)}`, text, click,
       { class: "small", "aria-label": `${t(name)}: ${answer}`, disabled });

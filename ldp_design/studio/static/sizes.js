@@ -17,7 +17,7 @@ let timer;
 
 /** Return the epsilon that the author promises to people. */
 const promised = () => Number(find("relay", "epsilon") ?? find("survey", "epsilon") ?? 1);
-const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
+export const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
 const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 
 /** Ask the server for the margins of this version, and then for suggestions; an edit ends it. */
@@ -44,6 +44,7 @@ export function verify() {
 
 export function drawSizes() {
   verify();
+  const { facts } = store.state;
   const epsilon = promised();
   const relay = find("relay");
   return [
@@ -57,6 +58,7 @@ export function drawSizes() {
         (isOn) => edit(() => [{ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }]), t("relay_hint")),
       relay && check("ask-all", t("ask_all"), relay.ask === "all",
         (isOn) => edit(() => [{ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }]), t("ask_all_hint")),
+      relay && !facts?.relay?.has_keys && note(t("relay_first")),
       relay && drawRelay()),
     h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
     drawSuggestions(),
@@ -106,10 +108,14 @@ function estimate(users, epsilon) {
 
 /** Say what a report can change at most: a bound, rounded up. */
 function describeBelief(epsilon) {
-  const odds = Math.exp(epsilon) * BELIEF;
-  const after = Math.ceil(1000 * odds / (1 - BELIEF + odds)) / 1000;
-  const words = t("belief", formatShare(BELIEF), formatShare(after));
-  return find("relay") ? `${words} ${t("belief_relay", find("relay", "delta"))}` : words;
+  const believe = (bound) => {
+    const odds = Math.exp(bound) * BELIEF;
+    return formatShare(Math.ceil(1000 * odds / (1 - BELIEF + odds)) / 1000);
+  };
+  const words = t("belief", formatShare(BELIEF), believe(epsilon));
+  const together = Number(find("survey", "epsilon"));
+  return find("relay")
+    ? `${words} ${t("belief_relay", find("relay", "delta"), formatNumber(together), believe(together))}` : words;
 }
 
 function drawMargins(factor = 1) {
@@ -175,8 +181,13 @@ function drawSuggestions() {
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
       button(`suggestion-${place}`, describe(each), () => edit(() => each.operations)),
-      h("span", {}, t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest)),
-        each.before.noise.length > 0 && t("effect_noise", each.before.noise.length, each.after.noise.length))))));
+      h("span", {}, describeEffect(each))))));
+}
+
+function describeEffect({ before, after }) {
+  const [from, to] = [before, after].map(({ widest }) => formatPoints(widest));
+  return [from !== to && t("effect", from, to),
+    before.noise.length > 0 && t("effect_noise", before.noise.length, after.noise.length)].filter(Boolean).join(", ");
 }
 
 function describe({ name, values }) {

@@ -4,6 +4,7 @@ import { get, post } from "./api.js";
 import { announce, card, h, row, setStage } from "./dom.js";
 import { button, choose, h2, heading, languageName, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
+import { people } from "./sizes.js";
 import { formatCount, t } from "./words.js";
 
 const COUNT_MS = 1500;
@@ -69,7 +70,7 @@ export function drawTrial() {
         button("trial-answer", t("trial_answer"), () => answer().catch(fail),
           { disabled: progress && progress.done < progress.total })),
       progress && drawProgress(progress)),
-      h("li", {}, h("p", {}, t("trial_reports", formatCount(reports))),
+      h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", t("trial_few", formatCount(people()))),
         button("trial-results", t("trial_results"), results),
         trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
       h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), " ",

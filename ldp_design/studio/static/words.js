@@ -9,8 +9,8 @@ export let language = "en";
 export async function loadWords(wanted) {
   language = wanted.startsWith("de") ? "de" : "en";
   words = await (await fetch(`static/words-${language}.json`)).json();
-  const known = language === "de" ? await (await fetch("static/sentences-de.json")).json() : {};
-  sentences = Object.entries(known).map(([english, german]) => [patternOf(english), german]);
+  const known = await (await fetch(`static/sentences-${language}.json`)).json();
+  sentences = Object.entries(known).map(([english, shown]) => [patternOf(english), shown]);
   document.documentElement.lang = language;
 }
 
@@ -19,9 +19,9 @@ const patternOf = (template) => new RegExp(
 
 /** Return what the server says in the language of the page, or as it is, with its language. */
 export function translate(message) {
-  const [pattern, german] = sentences.find(([each]) => each.test(message)) ?? [];
+  const [pattern, shown] = sentences.find(([each]) => each.test(message)) ?? [];
   if (!pattern) return h("span", { lang: language === "en" ? null : "en" }, message);
-  return h("span", {}, fill(german, pattern.exec(message).slice(1)));
+  return h("span", {}, fill(shown, pattern.exec(message).slice(1)));
 }
 
 const fill = (text, holes) => text.replace(/\{(\d)\}/g, (_, place) => String(holes[place]));

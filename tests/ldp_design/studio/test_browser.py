@@ -20,7 +20,7 @@ EXAMPLE = imports.read_example().replace("# users = 20_000", "users = 20_000")
 ZOOMED = {"zoomed": {"viewport": {"width": 320, "height": 256}}}
 """A window of 1280 x 1024 at 400%."""
 VIEWS = ("questions", "sizes", "page", "trial", "publish", "file")
-TIMEOUT = 5_000
+TIMEOUT = 8_000
 
 
 class Author:
@@ -475,10 +475,12 @@ def test_the_form_of_the_preview_shows_what_would_be_sent(author):
     page = author.open()
     author.go("page")
     form = page.frame_locator("iframe")
-    for each in form.get_by_role("group").all():
-        each.get_by_role("radio").first.check() if each.get_by_role("radio").count() else None
+    form.get_by_label("young").check()
+    for each in form.get_by_label("I do not want to answer").all()[1:]:
+        each.check()
+    form.get_by_label("no", exact=True).check()
     form.get_by_role("button", name="Show what would be sent").click()
-    expect(form.get_by_role("table")).to_be_visible()
+    expect(form.get_by_text("Only one of these would be sent").or_(form.get_by_role("table")).first).to_be_visible()
 
 
 SAMPLE = "smokes,stress\n" + "yes,low\nno,high\n" * 30
@@ -570,3 +572,48 @@ def test_a_question_that_is_opened_stays_in_view(chromium, tmp_path):
         expect(page.locator("#card-7")).to_have_attribute("aria-expanded", "true")
         expect(page.locator("#card-7")).to_be_in_viewport()
         author.context.close()
+
+
+def test_a_message_stays_until_the_next_step(author):
+    page = author.open()
+    author.go("trial")
+    page.get_by_role("button", name="Start the trial").click()
+    page.get_by_role("button", name="Show the results").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("nobody has answered yet")
+    author.studio.path.write_text(EXAMPLE + "# changed\n")
+    expect(page.get_by_text("Another program has changed the file")).to_be_visible()
+    expect(alert).to_contain_text("nobody has answered yet")
+
+
+@NEW
+def test_a_short_name_follows_the_text_of_which_it_was_made(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    for first, second in (("On 1 to 3 days", "On 1 to 3 days"), ("Never", "On 1 to 3 days")):
+        author.fill("Answer 1, English", first)
+        author.fill("Answer 2, English", second if first == "Never" else "Often")
+    author.fill("Question, English", "How are you?")
+    author.fill("Question, English", "How do you sleep?")
+    expect(page.get_by_label("Short name of the question")).to_have_value("how_do_you_sleep")
+    author.save()
+    tables = parse_tables(author.studio.path.read_text("utf-8"))
+    assert tables["features"]["how_do_you_sleep"]["values"] == ["never", "on 1 to 3 days"]
+
+
+@NEW
+def test_undo_to_the_first_page_can_be_taken_back(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin with an example").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="A new survey")).to_be_visible()
+    page.get_by_role("button", name="Redo").click()
+    expect(page.locator("#card-0")).to_be_visible()
+
+
+def test_the_address_opens_the_studio_again_in_the_same_browser(author):
+    author.open()
+    again = author.context.new_page()
+    again.goto(author.studio.address)
+    expect(again.get_by_role("heading", level=2).first).to_be_visible()
+    author.errors.clear()

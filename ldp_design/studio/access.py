@@ -73,7 +73,6 @@ class Access:
         response.set_cookie(_COOKIE, self._cookie, httponly=True, samesite="Strict", path=self.folder)
         return response
 
-
     def _drop_token(self) -> Response:
         response = redirect(self.folder, 303)
         assert isinstance(response, Response)

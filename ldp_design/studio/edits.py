@@ -195,7 +195,7 @@ def _as_text(value: object) -> str:
 
 
 def _swap_label(tables: Tables, path: Path, place: Any) -> None:
-    """Make a feature the label; the former label, or the one at the path, becomes a feature, perhaps at a place."""
+    """Make a feature the label; the former label, or the one at the path, becomes one, at a place."""
     label, feature = tables.get("label"), find(tables, *path) if path[0] == "features" else None
     former = {tag: (each.get("label"), find(each, *path)) for tag, each in tables.get("texts", {}).items()}
     _remove(tables, path, True)

@@ -6,14 +6,12 @@ Margins are those of `ldp-survey size`, in closed form; nothing is simulated exc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Iterator
 from typing import Any
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.wording.statement import Statement
 from ldp_design.authoring.toml_patch import Tables, parse_tables
 from ldp_design.sizing.assumed_people import assume_population
 from ldp_design.sizing.margins import (
@@ -24,8 +22,7 @@ from ldp_design.sizing.margins import (
     features_of,
 )
 from ldp_design.sizing.sample_size import MAX_USERS, round_up
-from ldp_design.sizing.size_summary import build_accuracy_table
-from ldp_design.sizing.survey_size import Size, compare_sizes, size_for_users
+from ldp_design.sizing.survey_size import Size, compare_sizes
 from ldp_design.studio.edits import DEFAULT_USERS, apply_operations, batch_of
 
 _MOST_BINS = 3
@@ -147,20 +144,3 @@ def _find_more_people(size: Size, worst: Margin) -> int:
         users = math.ceil(users * min(max(excess**2, 1.02), 100))
         margins = features_of(compute_expected_margins(expected, users, size.survey.tables))
     return 0
-
-
-# -- simulation ----------------------------------------------------------------------------------------
-
-
-def simulate_accuracy(text: str, give: Callable[[object], None]) -> None:
-    """Give the number of simulated surveys so far, and at the end the accuracies; raises SurveyError."""
-    survey, done = _read(text), count(1)
-    if not survey.label.exists:
-        raise SurveyError("a model predicts the label, and this survey has none", "label")
-    users = survey.users or DEFAULT_USERS
-    table = build_accuracy_table(size_for_users(survey, users, progress=lambda _: give({"done": next(done)})))
-    give({"table": [[_write(cell) for cell in row] for row in table]})
-
-
-def _write(cell: object) -> str:
-    return cell.fill(str, lambda words: words.replace("`", "")) if isinstance(cell, Statement) else str(cell)

@@ -1,8 +1,6 @@
 /** Requests to the studio's server; an error carries the sentence that the server gives. */
-
-async function send(method, path, body, type) {
+async function send(method, path, body, type) { // with keepalive, even if the page is closed meanwhile
   const headers = body === undefined ? {} : { "Content-Type": type };
-  // A short request is sent even if the page is closed meanwhile.
   const response = await fetch(path, { method, body, headers, keepalive: body?.length < 20_000 })
     .catch(() => { throw new Error(""); });
   if (response.ok) return response;

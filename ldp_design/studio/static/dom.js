@@ -1,5 +1,4 @@
 /** Makes elements: texts are never read as HTML. */
-
 let isRedrawing = false;
 let wanted = "";
 
@@ -33,17 +32,13 @@ function focus(element) {
   return element !== null && document.activeElement === element;
 }
 
-/**
- * Replace the content of an element. Focus, its place in the window, the cursor, and what is being typed stay, by the
- * ids of elements; if the element with the focus has gone, the one before it has the focus.
- */
+/** Replace the content of an element; focus, its place in the window, and what is being typed stay, by ids. */
 export function redraw(parent, ...children) {
   const active = document.activeElement;
   const isInside = active?.id && parent.contains(active);
   const isTyped = isInside && active.type !== "file" && active.value !== (active.defaultValue ?? active.value);
-  const typed = isTyped ? active.value : null;
   const ids = isInside ? [...parent.querySelectorAll("[id]")].map((each) => each.id) : [];
-  const before = ids.slice(0, ids.indexOf(active?.id) + 1).reverse();
+  const before = ids.slice(0, ids.indexOf(active?.id) + 1).reverse(); // if the element has gone
   const top = active?.getBoundingClientRect().top;
   const place = active?.selectionStart !== undefined && [active.selectionStart, active.selectionEnd];
   const open = [...parent.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
@@ -56,11 +51,10 @@ export function redraw(parent, ...children) {
   }
   const again = [isTyped ? "" : wanted, ...before].map((id) => document.getElementById(id)).find(focus);
   wanted = "";
-  if (again?.id !== active?.id) return again?.scrollIntoView({ block: "nearest" });
-  if (!again) return;
+  if (!again || again.id !== active?.id) return again?.scrollIntoView({ block: "nearest" });
   scrollBy(0, again.getBoundingClientRect().top - top);
-  if (typed !== null) {
-    again.value = typed;
+  if (isTyped) {
+    again.value = active.value;
     const commit = () => again.value !== again.defaultValue && again.dispatchEvent(new Event("change"));
     again.addEventListener("blur", commit, { once: true }); // browsers see only what was typed here
   }

@@ -1,5 +1,4 @@
 /** Fields of the survey: each shows an entry, writes it when the author leaves the field, and shows its mistakes. */
-
 import { h, note } from "./dom.js";
 import { list } from "./kinds.js";
 import { edit, features, find, problemsAt, store } from "./store.js";
@@ -118,14 +117,14 @@ export function languageName(tag) {
 }
 
 /** Return the cells of a text in each language; a missing one is marked. */
-export function textCells(name, tags, pathOf, { area, fallback, save } = {}) {
+export function textCells(name, tags, pathOf, { area, fallback, save, instead = "" } = {}) {
   return tags.map((tag, place) => {
     const path = pathOf(tag);
     const text = find(...path) ?? (place === 0 ? fallback?.(tag) : undefined);
     const lacks = text === undefined && store.state.facts?.missing?.[tag]?.includes(path.slice(2).join("."));
     return h("td", { "data-label": languageName(tag), class: lacks ? "lacks" : null },
       input(path, `${name}, ${languageName(tag)}`, {
-        area, shown: text ?? "", placeholder: lacks ? t("lacks") : "", lang: tag, dir: "auto",
+        area, shown: text ?? "", placeholder: lacks ? t("lacks") + instead : "", lang: tag, dir: "auto",
         save: save && ((value) => save(tag, value)),
       }), mistakes(path));
   });

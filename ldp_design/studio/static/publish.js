@@ -1,16 +1,13 @@
 /** What is still to do before people are asked, and the files that the author publishes. */
-
 import { download, post } from "./api.js";
 import { announce, card, h, note, row } from "./dom.js";
 import { button, check, h3, heading, idOf, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { t } from "./words.js";
 import { callResult, verify } from "./sizes.js";
-
 const COLLECTOR = "https://collector.example";
 const form = { collector: "", allowEnglish: false };
-let busy = false;
-let outcome = "";
+let [busy, outcome] = [false, ""];
 
 /** Return the checklist: whether a point is done, its words, and where it is changed. */
 function points() {
@@ -60,7 +57,7 @@ export function drawPublish(go) {
       relay && ["command_collector_key", "ldp-collector key plan.json.key"],
       ["command_collector", `ldp-collector serve plan.json${relay ? " --tokens tokens.toml" : ""}`],
       ["command_status", "ldp-collector status"],
-      ["command_train", `ldp-train ${form.collector || COLLECTOR}/v1/surveys/${find("survey", "id") ?? "ID"} -o model.json`],
+      ["command_train", `ldp-train ${form.collector || COLLECTOR}/v1/surveys/${facts?.id ?? "ID"} -o model.json`],
       ["command_results", "ldp-results model.json -o results.html"]])),
     relay && card(h3("relay_commands"), note(t("relay_commands_hint")), drawCommands([
       ["command_relay_key", "ldp-relay key relay.key"], ["command_relay", "ldp-relay serve relay.toml"]]))];

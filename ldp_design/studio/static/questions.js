@@ -1,5 +1,4 @@
 /** The questions: a list, of which one is open; and what the survey says about itself. */
-
 import { card, focusLater, h, note, row } from "./dom.js";
 import {
   button, check, choose, field, fold, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
@@ -7,7 +6,6 @@ import {
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
 import { edit, features, find, languages, now, problemsAt, refresh, say, store, titleOf } from "./store.js";
 import { t } from "./words.js";
-
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"];
@@ -32,7 +30,6 @@ export function drawQuestions() {
 }
 
 // -- the survey itself ------------------------------------------------------------------------------------
-
 function drawSurvey() {
   const tags = languages();
   const line = (name, pathOf, options) => textRow(t(name), textCells(t(name), tags, pathOf, options));
@@ -53,19 +50,12 @@ function drawSurvey() {
     mistakes(["about"], true), mistakes(["texts"]),
     row(
       choose("add-language", t("add_language"), named(without), "",
-        (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: tags.length ? {} : wordsOf(tag) } })),
+        (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: {} } })),
         !tags.length && t("no_language")),
       tags.length > 1 && choose("drop-language", t("drop_language"), named(tags), "",
         (tag) => edit(() => ({ op: "delete", path: ["texts", tag] }))),
       field(["survey", "id"], t("id"), { hint: t("id_hint"), save: saveId })));
 }
-
-/** Return texts in the first language: the names of answers are words of it, such as those of a sample. */
-const wordsOf = (tag) => ({ features: Object.fromEntries(features().map((name) => {
-  const entry = find("features", name);
-  const answers = answersOf(entry).filter((each) => !PLACEHOLDER.test(each)).map((each) => [each, each]);
-  return [name, { values: kindOf(entry) === "yesno" ? YES_NO[tag] ?? {} : Object.fromEntries(answers) }];
-}).filter(([, { values }]) => Object.keys(values).length)) });
 
 function saveId(id) {
   const url = find("relay", "url");
@@ -81,7 +71,6 @@ const textRow = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name),
   cells.map((each) => (each instanceof Element ? each : h("td", {}, each))));
 
 // -- a question -------------------------------------------------------------------------------------------
-
 const textPath = (path, tag, ...rest) => ["texts", tag, ...path, ...rest];
 
 function drawCard(path, entry, name, place) {
@@ -160,13 +149,15 @@ function drawAnswers(path, entry, kind, tags) {
     const act = (name, text, click, disabled = false) => button(`${name}-${place}-${idOf(path)}`, text, click,
       { class: "small", "aria-label": `${t(name)}: ${answer}`, disabled });
     const raise = async () => {
-      await edit(() => swapAnswers(path, key, place));
+      const raised = (values) => values.toSpliced(place - 1, 2, values[place], values[place - 1]);
+      await edit(() => ({ op: "set", path: [...path, key], value: raised(find(...path, key)) }));
       refresh(focusLater(`up-${place - 1}-${idOf(path)}`));
     };
     const actions = kind === "yesno" ? "" : [
       act("up", "\u2191", raise, place === 0), act("remove", "\u2715", () => edit(() => change(answer)))];
     const name = t("answer", place + 1);
-    const texts = textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled });
+    const texts = textCells(
+      name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled, instead: `: ${answer}` });
     return textRow(name, [...texts, actions]);
   });
   if (entry.missing === "category") {
@@ -177,12 +168,6 @@ function drawAnswers(path, entry, kind, tags) {
     [...path, "answers", String(place)], t("short_answer", place + 1),
     { shown: answer, save: (text) => text && change(answer, text) }));
   return [rows, names];
-}
-
-function swapAnswers(path, key, place) {
-  const values = [...find(...path, key)];
-  [values[place - 1], values[place]] = [values[place], values[place - 1]];
-  return { op: "set", path: [...path, key], value: values };
 }
 
 async function addAnswer(path, entry) {
@@ -269,7 +254,6 @@ function drawCondition(path, entry) {
 }
 
 // -- more questions, the label, tables --------------------------------------------------------------------
-
 function drawAdd() {
   const add = async (kind) => {
     let path;

@@ -1,16 +1,13 @@
 /** What the survey will show: people and epsilon as sliders, margins as pictures, and suggestions. */
-
 import { readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
 import { button, check, field, fold, h3, heading, mistakes } from "./fields.js";
 import { edit, fail, find, languages, refresh, store, titleOf } from "./store.js";
-import { formatCount, formatNumber, formatPoints, formatShare, t, translate } from "./words.js";
-
+import { formatCount, formatNumber, formatPoints, formatShare, t } from "./words.js";
 const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
 const REST_MS = 200;
 let suggestions = [];
-let accuracy = null;
 let asked = -1;
 let stop = new AbortController();
 let timer;
@@ -61,8 +58,7 @@ export function drawSizes() {
       relay && !facts?.relay?.has_keys && note(t("relay_first")),
       relay && drawRelay()),
     h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
-    drawSuggestions(),
-    find("label") && drawAccuracy()];
+    drawSuggestions()];
 }
 
 function savePeople(users) {
@@ -108,14 +104,11 @@ function estimate(users, epsilon) {
 
 /** Say what a report can change at most: a bound, rounded up. */
 function describeBelief(epsilon) {
-  const believe = (bound) => {
-    const odds = Math.exp(bound) * BELIEF;
-    return formatShare(Math.ceil(1000 * odds / (1 - BELIEF + odds)) / 1000);
-  };
+  const believe = (bound) => formatShare(Math.ceil(1000 / (1 + (1 / BELIEF - 1) * Math.exp(-bound))) / 1000);
   const words = t("belief", formatShare(BELIEF), believe(epsilon));
-  const together = Number(find("survey", "epsilon"));
-  return find("relay")
-    ? `${words} ${t("belief_relay", find("relay", "delta"), formatNumber(together), believe(together))}` : words;
+  const both = Number(find("survey", "epsilon")); // what relay and collector learn together
+  const relay = find("relay");
+  return relay ? `${words} ${t("belief_relay", relay.delta, formatNumber(both), believe(both))}` : words;
 }
 
 function drawMargins(factor = 1) {
@@ -181,36 +174,12 @@ function drawSuggestions() {
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
       button(`suggestion-${place}`, describe(each), () => edit(() => each.operations)),
-      h("span", {}, describeEffect(each))))));
-}
-
-function describeEffect({ before, after }) {
-  const [from, to] = [before, after].map(({ widest }) => formatPoints(widest));
-  return [from !== to && t("effect", from, to),
-    before.noise.length > 0 && t("effect_noise", before.noise.length, after.noise.length)].filter(Boolean).join(", ");
+      h("span", {}, each.before.widest !== each.after.widest
+          && t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest)),
+        each.before.noise.length > 0 && t("effect_noise", each.before.noise.length, each.after.noise.length))))));
 }
 
 function describe({ name, values }) {
   return t(`suggest_${name}`,
     ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : callResult(each))));
-}
-
-function drawAccuracy() {
-  const simulate = async () => {
-    accuracy = { done: 0 };
-    refresh();
-    await readLines("api/stream/accuracy", (line) => { accuracy = line; refresh(); }).catch(fail);
-  };
-  return card(h3("accuracy"), note(t("accuracy_hint")),
-    button("simulate", t("simulate"), simulate, { disabled: accuracy && !accuracy.table && !accuracy.message }),
-    accuracy?.message && h("p", { class: "mistakes" }, translate(accuracy.message)),
-    accuracy?.done !== undefined && h("p", {}, t("simulated", accuracy.done)),
-    accuracy?.table && drawTable(accuracy.table));
-}
-
-function drawTable([head, ...rows]) {
-  const cell = (text, place) => (place ? h("td", {}, text) : h("th", { scope: "row" }, text));
-  return h("div", { class: "scroll" }, h("table", {},
-    h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))),
-    h("tbody", {}, rows.map((each) => h("tr", {}, each.map(cell))))));
 }

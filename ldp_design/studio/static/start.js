@@ -1,11 +1,9 @@
 /** How a survey begins: with a title, as the example, or from a file that is dropped. */
-
 import { post, postFile } from "./api.js";
 import { h, note, row } from "./dom.js";
 import { button, choose, fold, h2, languageName, ownInput } from "./fields.js";
 import { refresh, run, say, store } from "./store.js";
 import { language, t, translate } from "./words.js";
-
 const form = { title: "", second: "" };
 let asked = null;
 

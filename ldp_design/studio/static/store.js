@@ -1,9 +1,7 @@
 /** The survey as the server describes it, and the queue of edits. */
-
 import { get, post } from "./api.js";
 import { announce } from "./dom.js";
 import { t, translate } from "./words.js";
-
 export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
 let queue = Promise.resolve();

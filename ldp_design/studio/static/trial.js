@@ -1,18 +1,15 @@
 /** The page as people see it, and a trial with a real collector and made-up people. */
-
 import { get, post } from "./api.js";
 import { announce, card, h, row, setStage } from "./dom.js";
 import { button, choose, h2, heading, languageName, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { people } from "./sizes.js";
 import { formatCount, t } from "./words.js";
-
 const COUNT_MS = 1500;
 let look = { language: "", width: "phone" };
 let preview = null;
 let progress = null;
-let reports = 0;
-let count = "100";
+let [reports, count] = [0, "100"];
 let frame = null;
 
 /** Return a frame without origin, and send it something as soon as it is ready. */

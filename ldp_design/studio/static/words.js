@@ -1,9 +1,6 @@
 /** The words of the page, in English and German; {0}, {1} are holes. */
-
 import { h } from "./dom.js";
-
-let words = {};
-let sentences = [];
+let [words, sentences] = [{}, []];
 export let language = "en";
 
 export async function loadWords(wanted) {
@@ -26,7 +23,6 @@ export function translate(message) {
 
 const fill = (text, holes) => text.replace(/\{(\d)\}/g, (_, place) => String(holes[place]));
 export const t = (name, ...holes) => fill(words[name] ?? name, holes);
-
 export const formatCount = (number) => Number(number).toLocaleString(language);
 const round = (number, digits) => number.toLocaleString(language, { maximumFractionDigits: digits });
 export const formatShare = (share) => `${round(100 * share, 1)}\u202f%`;

@@ -6,7 +6,6 @@ import zipfile
 
 import pytest
 
-from encoders.errors import SurveyError
 from encoders.survey import read_survey
 from ldp_design.studio import imports
 from ldp_design.studio.access import Access
@@ -182,28 +181,13 @@ def test_suggestions_have_the_effect_that_they_promise(page):
         page.post("undo")
 
 
-def test_accuracy_is_simulated_with_progress(page, monkeypatch):
-    monkeypatch.setattr("ldp_design.studio.sizes.size_for_users", _fake_size)
-    lines = [json.loads(line) for line in page.get("/api/stream/accuracy").text.splitlines()]
-    assert [each.get("done") for each in lines[:-1]] == [1, 2]
-    assert lines[-1] == {"message": "label: a model predicts the label, and this survey has none"}
-
-
 def test_a_fault_in_a_stream_prints_no_content(page, monkeypatch, capsys):
     def fail(*_, **__):
         raise ZeroDivisionError("secret words")
 
     monkeypatch.setattr("ldp_design.studio.sizes.compare_sizes", fail)
-    monkeypatch.setattr("ldp_design.studio.sizes.size_for_users", fail)
-    for name in ("sizes", "accuracy"):
-        assert "fault in the studio" in page.get(f"/api/stream/{name}").text
+    assert "fault in the studio" in page.get("/api/stream/sizes").text
     assert "secret" not in "".join(capsys.readouterr())
-
-
-def _fake_size(survey, users, progress):
-    progress(1)
-    progress(1)
-    raise SurveyError("a model predicts the label, and this survey has none", "label")
 
 
 @pytest.mark.slow

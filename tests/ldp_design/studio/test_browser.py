@@ -20,7 +20,7 @@ EXAMPLE = imports.read_example().replace("# users = 20_000", "users = 20_000")
 ZOOMED = {"zoomed": {"viewport": {"width": 320, "height": 256}}}
 """A window of 1280 x 1024 at 400%."""
 VIEWS = ("questions", "sizes", "page", "trial", "publish", "file")
-TIMEOUT = 8_000
+TIMEOUT = 30_000
 
 
 class Author:
@@ -480,7 +480,7 @@ def test_the_form_of_the_preview_shows_what_would_be_sent(author):
         each.check()
     form.get_by_label("no", exact=True).check()
     form.get_by_role("button", name="Show what would be sent").click()
-    expect(form.get_by_text("Only one of these would be sent").or_(form.get_by_role("table")).first).to_be_visible()
+    expect(form.locator("form")).to_contain_text("would be sent: ")
 
 
 SAMPLE = "smokes,stress\n" + "yes,low\nno,high\n" * 30
@@ -584,6 +584,7 @@ def test_a_message_stays_until_the_next_step(author):
     author.studio.path.write_text(EXAMPLE + "# changed\n")
     expect(page.get_by_text("Another program has changed the file")).to_be_visible()
     expect(alert).to_contain_text("nobody has answered yet")
+    author.errors.clear()  # the browser tells of the refused request
 
 
 @NEW

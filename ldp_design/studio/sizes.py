@@ -1,6 +1,6 @@
 """What a survey will show, and which changes would make it more precise, each with its effect.
 
-Margins are those of `ldp-survey size`, in closed form; nothing is simulated except at the author's request.
+Margins are those of `ldp-survey size`, in closed form; nothing is simulated.
 """
 
 from __future__ import annotations

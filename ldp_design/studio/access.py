@@ -16,8 +16,8 @@ _SAME = ("same-origin", "none")
 _COOKIE = "studio"
 _REFUSED = (
     '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Studio</title>'
-    "<p>This address works in the browser that opened it first: use that one, or end ldp-survey studio and start "
-    "it anew: nothing is lost."
+    "<p>This address works in the browser that opened it first: use that one, or end ldp-survey studio and "
+    "start it anew: nothing is lost."
 )
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -284,3 +284,10 @@ def test_the_published_files_are_those_of_the_commands(page):
     (page.path.parent / "survey-publish" / "mine.txt").write_text("x")
     assert "mine.txt" in page.publish("folder", "https://collector.example").json["message"]
     assert folder == str(page.path.parent / "survey-publish")
+
+
+def test_an_answer_that_an_import_adds_is_told():
+    rows = "".join(f"{each}\n" for each in ("low", "mid", "high") * 20)
+    text, notes = imports.import_file("s.csv", f"stress\n{rows}".encode(), [])
+    assert 'values = ["high", "low", "mid", "other"]' in text
+    assert notes == ['stress: has a further answer "other", for all that are not listed']

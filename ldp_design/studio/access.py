@@ -16,8 +16,8 @@ _SAME = ("same-origin", "none")
 _COOKIE = "studio"
 _REFUSED = (
     '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Studio</title>'
-    "<p>This address opens the studio once, in one browser. To open it again, end ldp-survey studio with "
-    "Ctrl-C and start it anew: nothing is lost."
+    "<p>This address works in the browser that opened it first: use that one, or end ldp-survey studio and "
+    "start it anew: nothing is lost."
 )
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -63,15 +63,19 @@ class Access:
             is_ours = path.startswith(self.folder) and _equal(request.cookies.get(_COOKIE, ""), self._cookie)
             is_near = path == self.folder or request.headers.get("Sec-Fetch-Site", "none") in _SAME
             is_same = is_read or request.headers.get("Origin") == self.origin
-            if is_ours and is_near and is_same and not token:
-                return None
+            if is_ours and is_near and is_same:
+                return self._drop_token() if token else None
         return Response(_REFUSED, 403, mimetype="text/html")
 
     def _exchange_token(self) -> Response:
         self._token = ""
+        response = self._drop_token()
+        response.set_cookie(_COOKIE, self._cookie, httponly=True, samesite="Strict", path=self.folder)
+        return response
+
+    def _drop_token(self) -> Response:
         response = redirect(self.folder, 303)
         assert isinstance(response, Response)
-        response.set_cookie(_COOKIE, self._cookie, httponly=True, samesite="Strict", path=self.folder)
         return response
 
 

@@ -22,7 +22,7 @@ from ldp_design.studio.edits import apply_operations
 from ldp_design.studio.imports import MAX_BYTES, import_file, read_example, write_new
 from ldp_design.studio.publish import make_files, sign_survey, write_folder, zip_files
 from ldp_design.studio.session import Session
-from ldp_design.studio.sizes import describe_sizes, simulate_accuracy
+from ldp_design.studio.sizes import describe_sizes
 
 _MEDIA_TYPES = {
     ".css": "text/css",
@@ -36,7 +36,7 @@ _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 _FRAME_POLICY = (
     "default-src 'none'; script-src {origin}; style-src {origin} {style}; img-src data:; "
     "connect-src {connect}; base-uri 'none'; form-action 'none'; frame-ancestors {origin}; "
-    "sandbox allow-scripts"
+    "sandbox allow-scripts allow-forms"
 )
 _RESULTS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox allow-same-origin"
 
@@ -181,10 +181,7 @@ _ANSWERS: Mapping[str, Callable[[Session], Any]] = {
     "people": lambda session: session.pilot.make_people(request.args.get("count", 100, int)),
     "count": lambda session: {"reports": session.count_reports()},
 }
-_STREAMS: Mapping[str, Callable[[Session, Callable[[object], None]], None]] = {
-    "sizes": _describe_sizes,
-    "accuracy": lambda session, give: simulate_accuracy(session.file.text, give),
-}
+_STREAMS: Mapping[str, Callable[[Session, Callable[[object], None]], None]] = {"sizes": _describe_sizes}
 _CHANGES: Mapping[str, Callable[[Session, Any], object]] = {
     "edit": lambda session, body: session.file.change(
         apply_operations(session.file.text, body["operations"])

@@ -194,14 +194,16 @@ def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _swap_label(tables: Tables, path: Path, _: Any) -> None:
-    """Make a feature the label; the former label, or the one at the path, becomes a feature."""
+def _swap_label(tables: Tables, path: Path, place: Any) -> None:
+    """Make a feature the label; the former label, or the one at the path, becomes one, at a place."""
     label, feature = tables.get("label"), find(tables, *path) if path[0] == "features" else None
     former = {tag: (each.get("label"), find(each, *path)) for tag, each in tables.get("texts", {}).items()}
     _remove(tables, path, True)
     if label:
         _remove(tables, ("label",), True)
         _set(tables, ("features", label["name"]), {"values": label["values"]})
+        if place is not None:
+            _move(tables, ("features", label["name"]), place)
     if feature:
         tables["label"] = {"name": path[1], "values": feature["values"]}
     for tag, (of_label, of_feature) in former.items():

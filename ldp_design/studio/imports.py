@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ missing = "category"
 title = {title}
 """
 _LEFT_OUT = "# Left out:"
+_OTHER = re.compile(r'^\[features\.(.+)\]\n(?:#.*\n)*# guess: "other" stands', re.MULTILINE)
 
 
 class ImportRefused(LdpError):
@@ -62,4 +64,7 @@ def import_file(name: str, content: bytes, languages: Sequence[str]) -> tuple[st
         columns, choices, notes = read_sample(path)
         text = draft_survey(columns, None, path.stem, choices=choices, notes=notes)
     left_out = text.partition(_LEFT_OUT)[2].splitlines()
-    return text, [*notes, *(line.lstrip("# ") for line in left_out if line.startswith("#"))]
+    added = [
+        f'{name}: has a further answer "other", for all that are not listed' for name in _OTHER.findall(text)
+    ]
+    return text, [*notes, *added, *(line.lstrip("# ") for line in left_out if line.startswith("#"))]

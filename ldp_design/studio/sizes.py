@@ -1,19 +1,17 @@
 """What a survey will show, and which changes would make it more precise, each with its effect.
 
-Margins are those of `ldp-survey size`, in closed form; nothing is simulated except at the author's request.
+Margins are those of `ldp-survey size`, in closed form; nothing is simulated.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Iterator
 from typing import Any
 
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.wording.statement import Statement
 from ldp_design.authoring.toml_patch import Tables, parse_tables
 from ldp_design.sizing.assumed_people import assume_population
 from ldp_design.sizing.margins import (
@@ -24,12 +22,11 @@ from ldp_design.sizing.margins import (
     features_of,
 )
 from ldp_design.sizing.sample_size import MAX_USERS, round_up
-from ldp_design.sizing.size_summary import build_accuracy_table
-from ldp_design.sizing.survey_size import Size, compare_sizes, size_for_users
+from ldp_design.sizing.survey_size import Size, compare_sizes
 from ldp_design.studio.edits import DEFAULT_USERS, apply_operations, batch_of
 
 _MOST_BINS = 3
-_MIN_GAIN = 0.97
+_MIN_GAIN, _WIDE = 0.97, 0.5
 _FIT = {"op": "fit"}
 Suggestion = tuple[str, dict[str, Any], list[dict[str, Any]]]
 """The name of a sentence of the page, what fills its holes, and operations."""
@@ -63,8 +60,9 @@ def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
             after = _summarise(compute_size(apply_operations(text, operations)))
         except (LdpError, ValueError):
             continue
-        is_narrower = (after["widest"] or 2) < (before["widest"] or 2) * _MIN_GAIN
-        if is_narrower or len(after["noise"]) < len(before["noise"]):
+        is_narrower = after["widest"] < before["widest"] * _MIN_GAIN
+        gain = len(before["noise"]) - len(after["noise"])
+        if gain > 0 or (is_narrower and gain == 0):
             yield {"name": name, "values": values, "operations": operations, "before": before, "after": after}
 
 
@@ -82,7 +80,7 @@ def _describe_margin(margin: Margin) -> dict[str, Any]:
 
 def _summarise(size: Size) -> dict[str, Any]:
     widest = max((each.share for each in size.margins), default=0.0)
-    return {"widest": _finite(widest), "noise": list(size.noise)}
+    return {"widest": min(widest, _WIDE), "noise": list(size.noise)}
 
 
 def _finite(number: float) -> float | None:
@@ -146,20 +144,3 @@ def _find_more_people(size: Size, worst: Margin) -> int:
         users = math.ceil(users * min(max(excess**2, 1.02), 100))
         margins = features_of(compute_expected_margins(expected, users, size.survey.tables))
     return 0
-
-
-# -- simulation ----------------------------------------------------------------------------------------
-
-
-def simulate_accuracy(text: str, give: Callable[[object], None]) -> None:
-    """Give the number of simulated surveys so far, and at the end the accuracies; raises SurveyError."""
-    survey, done = _read(text), count(1)
-    if not survey.label.exists:
-        raise SurveyError("a model predicts the label, and this survey has none", "label")
-    users = survey.users or DEFAULT_USERS
-    table = build_accuracy_table(size_for_users(survey, users, progress=lambda _: give({"done": next(done)})))
-    give({"table": [[_write(cell) for cell in row] for row in table]})
-
-
-def _write(cell: object) -> str:
-    return cell.fill(str, lambda words: words.replace("`", "")) if isinstance(cell, Statement) else str(cell)

@@ -1,8 +1,8 @@
 /** Requests to the studio's server; an error carries the sentence that the server gives. */
-
-async function send(method, path, body, type) {
+async function send(method, path, body, type) { // with keepalive, even if the page is closed meanwhile
   const headers = body === undefined ? {} : { "Content-Type": type };
-  const response = await fetch(path, { method, body, headers }).catch(() => { throw new Error(""); });
+  const response = await fetch(path, { method, body, headers, keepalive: body?.length < 20_000 })
+    .catch(() => { throw new Error(""); });
   if (response.ok) return response;
   const { message } = await response.json().catch(() => ({ message: "" }));
   throw new Error(message);

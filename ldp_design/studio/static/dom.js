@@ -1,5 +1,4 @@
 /** Makes elements: texts are never read as HTML. */
-
 let isRedrawing = false;
 let wanted = "";
 
@@ -17,8 +16,8 @@ export function h(tag, attributes = {}, ...children) {
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.flat(3).filter(Boolean));
-  if (tag === "input" || tag === "textarea") element.defaultValue = element.value;
-  if (tag === "select" && attributes.value !== undefined) element.value = attributes.value;
+  if (tag === "select") element.value = attributes.value;
+  if (["input", "textarea", "select"].includes(tag)) element.defaultValue = element.value;
   return element;
 }
 
@@ -26,12 +25,21 @@ export const note = (...children) => h("p", { class: "hint" }, ...children);
 export const card = (...children) => h("div", { class: "card" }, ...children);
 export const row = (...children) => h("div", { class: "row" }, ...children);
 
-/** Replace the content of an element; focus, cursor and what is being typed stay, by the ids of elements. */
+/** Focus an element that was drawn, in an open part of the page; return whether it could be. */
+function focus(element) {
+  if (element && element.id === wanted) element.closest("details")?.setAttribute("open", "");
+  element?.focus({ preventScroll: true });
+  return element !== null && document.activeElement === element;
+}
+
+/** Replace the content of an element; focus, its place in the window, and what is being typed stay, by ids. */
 export function redraw(parent, ...children) {
   const active = document.activeElement;
   const isInside = active?.id && parent.contains(active);
-  const typed = isInside && active.value !== (active.defaultValue ?? active.value) ? active.value : null;
-  const id = typed === null && wanted || isInside && active.id;
+  const isTyped = isInside && active.type !== "file" && active.value !== (active.defaultValue ?? active.value);
+  const ids = isInside ? [...parent.querySelectorAll("[id]")].map((each) => each.id) : [];
+  const before = ids.slice(0, ids.indexOf(active?.id) + 1).reverse(); // if the element has gone
+  const top = active?.getBoundingClientRect().top;
   const place = active?.selectionStart !== undefined && [active.selectionStart, active.selectionEnd];
   const open = [...parent.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
   isRedrawing = true; // browsers report a change of a field that is removed while somebody types in it
@@ -41,12 +49,12 @@ export function redraw(parent, ...children) {
     const element = document.getElementById(id);
     if (element) element.open = isOpen;
   }
-  const again = id && document.getElementById(id);
-  if (!again) return;
-  again.focus({ preventScroll: id !== wanted });
-  if (id === wanted) return void (wanted = "");
-  if (typed !== null) {
-    again.value = typed;
+  const again = [isTyped ? "" : wanted, ...before].map((id) => document.getElementById(id)).find(focus);
+  wanted = "";
+  if (!again || again.id !== active?.id) return again?.scrollIntoView({ block: "nearest" });
+  scrollBy(0, again.getBoundingClientRect().top - top);
+  if (isTyped) {
+    again.value = active.value;
     const commit = () => again.value !== again.defaultValue && again.dispatchEvent(new Event("change"));
     again.addEventListener("blur", commit, { once: true }); // browsers see only what was typed here
   }

@@ -1,5 +1,4 @@
 /** Fields of the survey: each shows an entry, writes it when the author leaves the field, and shows its mistakes. */
-
 import { h, note } from "./dom.js";
 import { list } from "./kinds.js";
 import { edit, features, find, problemsAt, store } from "./store.js";
@@ -75,12 +74,31 @@ export function check(id, name, isOn, change, hint) {
 
 /** Return a list of choices below a label; `options` are pairs of value and text. */
 export function choose(id, name, options, value, change, hint) {
-  return labelled(id, name, hint, h("select", { id, value, onchange: (event) => change(event.target.value) },
-    options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
+  let isKeyed = false; // an arrow key changes the choice, but does not make it
+  const apply = () => {
+    if (element.value === value) return;
+    value = element.defaultValue = element.value;
+    change(value);
+  };
+  const wait = () => element.nextSibling || element.after(note(t("press_enter")));
+  const element = h("select", {
+    id, value, onchange: () => (isKeyed ? wait() : apply()), onblur: apply, onpointerdown: () => { isKeyed = false; },
+    onkeydown: ({ key, altKey }) => {
+      isKeyed = key !== " " && !altKey;
+      if (key === "Enter") apply();
+    },
+  }, options.map(([key, text]) => h("option", { value: key }, text)));
+  return labelled(id, name, hint, element);
 }
 
-export const button = (id, text, click, attributes = {}) => h(
-  "button", { type: "button", id, onclick: click, ...attributes }, text);
+/** Return a button; one that does nothing now can still have the focus. */
+export const button = (id, text, click, { disabled, ...attributes } = {}) => h("button", {
+  type: "button", id, onclick: () => disabled || click(), "aria-disabled": disabled ? "true" : null, ...attributes
+}, text);
+
+/** Return a part of the page that can be folded. */
+export const fold = (id, text, attributes, ...children) => h("details", { id, ...attributes },
+  h("summary", { id: `${id}-title` }, text), children);
 
 /** Return a table with a row for each text, and a column for each language. */
 export function textGrid(rows, tags, hasActions = false) {
@@ -99,14 +117,14 @@ export function languageName(tag) {
 }
 
 /** Return the cells of a text in each language; a missing one is marked. */
-export function textCells(name, tags, pathOf, { area, fallback, save } = {}) {
+export function textCells(name, tags, pathOf, { area, fallback, save, instead = "" } = {}) {
   return tags.map((tag, place) => {
     const path = pathOf(tag);
     const text = find(...path) ?? (place === 0 ? fallback?.(tag) : undefined);
     const lacks = text === undefined && store.state.facts?.missing?.[tag]?.includes(path.slice(2).join("."));
     return h("td", { "data-label": languageName(tag), class: lacks ? "lacks" : null },
       input(path, `${name}, ${languageName(tag)}`, {
-        area, shown: text ?? "", placeholder: lacks ? t("lacks") : "", lang: tag, dir: "auto",
+        area, shown: text ?? "", placeholder: lacks ? t("lacks") + instead : "", lang: tag, dir: "auto",
         save: save && ((value) => save(tag, value)),
       }), mistakes(path));
   });

@@ -1,7 +1,5 @@
 /** The kinds of answers, and the entries of the survey file that each has. */
-
 import { find } from "./store.js";
-
 export const KINDS = ["one", "yesno", "scale", "several", "number", "bins", "edges"];
 const KEYS = ["values", "choices", "range", "bins", "edges", "ordered", "spread", "moments"];
 const ANSWERS = ["answer-1", "answer-2"];

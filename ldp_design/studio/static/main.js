@@ -1,13 +1,12 @@
 /** The studio's page: the parts of the work, the state of the file, and what other programs do to it. */
-
 import { get, post } from "./api.js";
-import { h, redraw, row, setStage } from "./dom.js";
+import { focusLater, h, redraw, row, setStage } from "./dom.js";
 import { button, choose, h2, listProblems } from "./fields.js";
 import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
 import { drawSizes } from "./sizes.js";
 import { drawStart } from "./start.js";
-import { onChange, refresh, reload, run, say, store, take } from "./store.js";
+import { isWaiting, onChange, refresh, reload, run, say, store, take } from "./store.js";
 import { drawPage, drawTrial } from "./trial.js";
 import { language, loadWords, t } from "./words.js";
 
@@ -20,9 +19,9 @@ const PARTS = {
   file: () => [drawFile(), drawStart(false)],
   start: () => drawStart(true),
 };
-let text = "";
-let textVersion = -1;
+let [text, textVersion] = ["", -1];
 let isGone = false;
+const PRESSED = "button, summary, label, a, [type=checkbox]";
 
 function draw() {
   const { state, view } = store;
@@ -50,10 +49,11 @@ function drawView(view) {
   }
 }
 
-function go(view) {
+/** Show a part, perhaps with the focus on an element. */
+function go(view, id = `view-${view}`) {
   store.view = view;
-  refresh();
   scrollTo(0, 0);
+  refresh(focusLater(id));
 }
 
 function drawHead(isNew) {
@@ -63,16 +63,15 @@ function drawHead(isNew) {
     h("h1", {}, h("span", {}, t("studio")), " ", h("code", { title: state.path }, state.name)),
     !isNew && h("p", { class: "status" },
       wrong ? button("wrong", t("mistakes", wrong), () => go("file"), { class: "small wrong" }) : t("valid"),
-      " \u00b7 ", t(state.saved ? "saved" : "unsaved")),
-    row(!isNew && [
-        button("undo", t("undo"), () => run(() => post("api/undo")), { disabled: !state.undo }),
-        button("redo", t("redo"), () => run(() => post("api/redo")), { disabled: !state.redo }),
-        button("save", t("save"), save, { class: "primary", disabled: state.saved })],
+      " \u00b7 ", h("span", { id: "status" }, t(state.saved ? "saved" : "unsaved"))),
+    row((!isNew || state.redo) && [
+        ...["undo", "redo"].map((each) => button(each, t(each), () => step(each), { disabled: !state[each] })),
+        button("save", t("save"), () => step("save"), { class: "primary", "aria-disabled": String(state.saved) })],
       choose("words", t("studio_language"), [["en", "English"], ["de", "Deutsch"]], language,
         (tag) => loadWords(tag).then(refresh))));
 }
 
-const save = () => run(() => post("api/save"));
+const step = (name) => run(() => post(`api/${name}`));
 
 function drawMessages() {
   const { message, state } = store;
@@ -106,25 +105,34 @@ function drawFile() {
 
 function listen() {
   const events = new EventSource("events");
-  events.onmessage = ({ data }) => {
-    if (isGone) refresh(isGone = false);
-    void reload(Number(data));
-  };
+  events.onmessage = ({ data }) => reload(Number(data), isGone && refresh(isGone = false));
   events.onerror = () => refresh(isGone = true);
 }
+
+// What is pressed is not exchanged before it is released.
+const release = () => store.isMoving && setTimeout(() => refresh(store.isMoving = false));
+addEventListener("pointerdown", ({ target }) => { store.isMoving ||= target.closest(PRESSED) !== null; });
+for (const each of ["pointerup", "pointercancel"]) addEventListener(each, release);
+
+addEventListener("input", ({ target }) => {
+  if (!target.id.startsWith("f-")) return;
+  document.getElementById("status").textContent = t("unsaved");
+  document.getElementById("save").setAttribute("aria-disabled", "false");
+});
+
+addEventListener("beforeunload", (event) => {
+  if (isWaiting()) event.preventDefault();
+  document.activeElement.blur(); // which sends what somebody is typing
+});
 
 addEventListener("keydown", (event) => {
   if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
   const isTyping = document.activeElement.matches("input[type=text], textarea");
   const key = event.key.toLowerCase();
-  if (key === "s") {
-    event.preventDefault();
-    document.activeElement.blur();
-    void save();
-  } else if (key === "z" && !isTyping) {
-    event.preventDefault();
-    void run(() => post(event.shiftKey ? "api/redo" : "api/undo"));
-  }
+  if (key !== "s" && (key !== "z" || isTyping)) return;
+  event.preventDefault();
+  if (key === "s") document.activeElement.blur();
+  void step(key === "s" ? "save" : event.shiftKey ? "redo" : "undo");
 });
 
 await loadWords(navigator.language);

@@ -1,13 +1,11 @@
 /** Made-up people, each of whom answers through the client that real pages use, with a journal in memory. */
-
 const AT_ONCE = 12;
 
 addEventListener("message", async ({ data, source }) => {
   if (source !== parent) return;
   const { attributes, people } = data;
   const { Client, rehearse } = globalThis.LdpBayes;
-  let done = 0;
-  let failed = 0;
+  let [done, failed] = [0, 0];
   const waiting = [...people];
   const answer = async ({ row, label }) => {
     const { store } = rehearse({ person: null });

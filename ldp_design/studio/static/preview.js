@@ -1,5 +1,4 @@
 /** Shows the real form in rehearsal. The frame has no origin and no network: the studio's page sends the plan. */
-
 const bodies = new Map();
 
 // the form asks its collector or relay; here, what the page sent answers

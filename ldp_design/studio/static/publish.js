@@ -1,15 +1,13 @@
 /** What is still to do before people are asked, and the files that the author publishes. */
-
 import { download, post } from "./api.js";
 import { announce, card, h, note, row } from "./dom.js";
-import { button, check, h3, heading, ownInput } from "./fields.js";
+import { button, check, h3, heading, idOf, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { t } from "./words.js";
 import { callResult, verify } from "./sizes.js";
-
+const COLLECTOR = "https://collector.example";
 const form = { collector: "", allowEnglish: false };
-let busy = false;
-let outcome = "";
+let [busy, outcome] = [false, ""];
 
 /** Return the checklist: whether a point is done, its words, and where it is changed. */
 function points() {
@@ -23,12 +21,12 @@ function points() {
   const untranslated = facts?.untranslated.join(", ");
   return [
     [Boolean(facts), t("todo_valid"), "file"],
-    [Boolean(about("contact")), t("todo_contact"), "questions"],
-    [Boolean(about("retention")), t("todo_retention"), "questions"],
-    [languages().length > 0 && !lacks, lacks ? t("todo_lacking", lacks) : t("todo_languages"), "questions"],
+    [Boolean(about("contact")), t("todo_contact"), "questions", idOf(["about", "contact"])],
+    [Boolean(about("retention")), t("todo_retention"), "questions", idOf(["about", "retention"])],
+    [facts && languages().length > 0 && !lacks, lacks ? t("todo_lacking", lacks) : t("todo_languages"), "questions"],
     [!untranslated, t(untranslated ? "todo_no_words" : "todo_words", untranslated), "publish"],
     [noise === "", noise ? t("todo_noise", noise) : t(noise === "" ? "todo_sizes" : "computing"), "sizes"],
-    find("relay") && [Boolean(hasRelay), t("todo_relay"), "sizes"],
+    find("relay") && [Boolean(hasRelay), t("todo_relay"), "sizes", "relay-details-title"],
     [Boolean(keys.signature), t("todo_key"), "publish"],
     [saved, t("todo_saved"), "publish"],
   ].filter(Boolean);
@@ -39,14 +37,15 @@ export function drawPublish(go) {
   const { facts, path, saved } = store.state;
   const unspoken = facts?.untranslated ?? [];
   const isReady = facts && saved && !busy;
-  const lacksKeys = find("relay") && !facts?.relay?.has_keys;
+  const relay = find("relay");
+  const lacksKeys = relay && !facts?.relay?.has_keys;
   return [
     ...heading("publish"),
     card(h3("checklist"), h("ul", { class: "todo" }, points().map((point, place) => drawPoint(point, place, go)))),
     card(h3("files"),
-      find("relay") ? h("p", {}, t(lacksKeys ? "relay_first" : "relay_page"))
+      relay ? h("p", {}, t(lacksKeys ? "relay_first" : "relay_page"))
         : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; },
-          { hint: t("collector_hint"), type: "url", placeholder: "https://collector.example" }),
+          { hint: t("collector_hint"), type: "url", placeholder: COLLECTOR }),
       unspoken.length > 0 && check("allow-english", t("allow_english", unspoken.join(", ")), form.allowEnglish,
         (isOn) => { form.allowEnglish = isOn; }),
       !saved && note(t("save_first")),
@@ -54,14 +53,21 @@ export function drawPublish(go) {
         button("folder", t("folder"), () => make("folder"), { disabled: !isReady || lacksKeys })),
       h("p", { role: "status" }, busy ? t("writing") : outcome)),
     drawSignature(isReady),
-    card(h3("commands"), note(t("commands_hint", path)), h("dl", { class: "commands" }, commands().map(drawCommand)))];
+    card(h3("commands"), note(t("commands_hint", path)), drawCommands([
+      relay && ["command_collector_key", "ldp-collector key plan.json.key"],
+      ["command_collector", `ldp-collector serve plan.json${relay ? " --tokens tokens.toml" : ""}`],
+      ["command_status", "ldp-collector status"],
+      ["command_train", `ldp-train ${form.collector || COLLECTOR}/v1/surveys/${facts?.id ?? "ID"} -o model.json`],
+      ["command_results", "ldp-results model.json -o results.html"]])),
+    relay && card(h3("relay_commands"), note(t("relay_commands_hint")), drawCommands([
+      ["command_relay_key", "ldp-relay key relay.key"], ["command_relay", "ldp-relay serve relay.toml"]]))];
 }
 
-function drawPoint([isDone, text, view], place, go) {
+function drawPoint([isDone, text, view, id], place, go) {
   return h("li", { class: isDone ? "done" : "open" },
     h("span", { class: "mark", role: "img", "aria-label": t(isDone ? "done" : "open") }, isDone ? "\u2713" : "\u25cb"),
     " ", text, " ", !isDone && view !== "publish"
-      && button(`todo-${place}`, t("go"), () => go(view), { class: "small", "aria-label": `${t("go")}: ${text}` }));
+      && button(`todo-${place}`, t("go"), () => go(view, id), { class: "small", "aria-label": `${t("go")}: ${text}` }));
 }
 
 function drawSignature(isReady) {
@@ -89,18 +95,6 @@ async function make(kind) {
   refresh(busy = false);
 }
 
-/** Return what operators and analysts run, as pairs of words and command. */
-function commands() {
-  const relay = find("relay");
-  const url = `https://collector.example/v1/surveys/${find("survey", "id") ?? "ID"}`;
-  return [
-    ["command_collector", `ldp-collector serve plan.json${relay ? " --tokens tokens.toml" : ""}`],
-    relay && ["command_keys", "ldp-collector key plan.json.key && ldp-relay key relay.key"],
-    relay && ["command_relay", "ldp-relay serve relay.toml"],
-    ["command_status", "ldp-collector status"],
-    ["command_train", `ldp-train ${url} -o model.json`],
-    ["command_results", "ldp-results model.json -o results.html"],
-  ].filter(Boolean);
-}
-
-const drawCommand = ([name, line]) => [h("dt", {}, t(name)), h("dd", {}, h("code", {}, line))];
+/** Show what an operator runs, from pairs of words and command. */
+const drawCommands = (commands) => h("dl", { class: "commands" },
+  commands.filter(Boolean).map(([name, line]) => [h("dt", {}, t(name)), h("dd", {}, h("code", {}, line))]));

@@ -1,17 +1,16 @@
 /** The questions: a list, of which one is open; and what the survey says about itself. */
-
 import { card, focusLater, h, note, row } from "./dom.js";
 import {
-  button, check, choose, field, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
+  button, check, choose, field, fold, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
 import { edit, features, find, languages, now, problemsAt, refresh, say, store, titleOf } from "./store.js";
 import { t } from "./words.js";
-
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"];
 const ticked = new Set();
+let order = []; // of the questions, also of the label, which the file keeps apart
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
 const NAME = "\u0000name";
 const PLACEHOLDER = /^(question|answer)-\d+$/;
@@ -31,7 +30,6 @@ export function drawQuestions() {
 }
 
 // -- the survey itself ------------------------------------------------------------------------------------
-
 function drawSurvey() {
   const tags = languages();
   const line = (name, pathOf, options) => textRow(t(name), textCells(t(name), tags, pathOf, options));
@@ -47,7 +45,7 @@ function drawSurvey() {
   const without = LANGUAGES.filter((each) => !tags.includes(each));
   const named = (shown) => [["", t("choose")], ...shown.map((tag) => [tag, languageName(tag)])];
   const isOpen = !find("about", "contact");
-  return h("details", { id: "about", class: "card", open: isOpen }, h("summary", {}, t("about_survey")),
+  return fold("about", t("about_survey"), { class: "card", open: isOpen },
     tags.length > 0 && textGrid(rows, tags),
     mistakes(["about"], true), mistakes(["texts"]),
     row(
@@ -65,11 +63,14 @@ function saveId(id) {
   return [...write(["survey", "id"], id), ...moved];
 }
 
+/** Whether a short name was made of a text, and nobody has typed it. */
+const follows = (name, text, separator) => PLACEHOLDER.test(name)
+  || (text !== undefined && name.replace(/[ _]\d+$/, "") === slug(text, [], separator).replace(/[ _]\d+$/, ""));
+
 const textRow = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name),
   cells.map((each) => (each instanceof Element ? each : h("td", {}, each))));
 
 // -- a question -------------------------------------------------------------------------------------------
-
 const textPath = (path, tag, ...rest) => ["texts", tag, ...path, ...rest];
 
 function drawCard(path, entry, name, place) {
@@ -93,7 +94,7 @@ function drawActions(path, name, place) {
   const move = async (to) => {
     if (store.open === place) store.open = to;
     await edit(() => ({ op: "move", path, value: to }));
-    refresh(focusLater(`card-${to}`));
+    refresh(focusLater(`${to < place ? "up" : "down"}-${to}`));
   };
   const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
     { class: "small", "aria-label": `${t(key)}: ${titleOf(name)}`, title: t(key), ...attributes });
@@ -109,8 +110,10 @@ function drawEditor(path, entry, name, kind) {
   const isLabel = path[0] === "label";
   const rename = (text) => (isLabel ? write(["label", "name"], text) : text && { op: "rename", path, value: text });
   const titled = (tag, text) => {
-    const isFirst = PLACEHOLDER.test(now(path)[1]) && tag === tags[0] && text;
-    return [write(textPath(path, tag, "title"), text), isFirst && rename(slug(text, features()))];
+    const name = now(path)[1];
+    const isMade = tag === tags[0] && text && follows(name, find(...textPath(path, tag, "title")), "_");
+    const others = features().filter((each) => each !== name);
+    return [write(textPath(path, tag, "title"), text), isMade && rename(slug(text, others))];
   };
   const title = textCells(t("question"), tags, (tag) => textPath(path, tag, "title"), { save: titled });
   const help = textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true });
@@ -124,7 +127,7 @@ function drawEditor(path, entry, name, kind) {
     (entry.values || entry.choices) && kind !== "yesno"
       && button(`more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
     [[], ...FURTHER_KEYS].map((key) => mistakes([...path, ...[key].flat()])),
-    h("details", { id: `names-${idOf(path)}`, open: !tags.length }, h("summary", {}, t("short")), note(t("short_hint")),
+    fold(`names-${idOf(path)}`, t("short"), { open: !tags.length }, note(t("short_hint")),
       h("div", { class: "columns" },
         field(isLabel ? ["label", "name"] : [...path, NAME], t("short_name"), { shown: name, save: rename }), names)),
     !isLabel && drawOptions(path, entry));
@@ -138,17 +141,23 @@ function drawAnswers(path, entry, kind, tags) {
   const rows = answers.map((answer, place) => {
     const titled = (tag, text) => {
       const known = now([...path, "values", answer]).at(-1);
-      const isFirst = PLACEHOLDER.test(known) && tag === tags[0] && text;
-      const made = isFirst ? slug(text, answersOf(find(...path)), " ") : known;
-      return [isFirst && change(known, made), write(textPath(path, tag, "values", made), text)];
+      const isMade = tag === tags[0] && text && follows(known, find(...textPath(path, tag, "values", known)), " ");
+      const others = answersOf(find(...path)).filter((each) => each !== known);
+      const made = isMade ? slug(text, others, " ") : known;
+      return [made !== known && change(known, made), write(textPath(path, tag, "values", made), text)];
     };
-    const act = (name, text, make) => button(`${name}-${place}-${idOf(path)}`, text, () => edit(make),
-      { class: "small", "aria-label": `${t(name)}: ${answer}` });
+    const act = (name, text, click, disabled = false) => button(`${name}-${place}-${idOf(path)}`, text, click,
+      { class: "small", "aria-label": `${t(name)}: ${answer}`, disabled });
+    const raise = async () => {
+      const raised = (values) => values.toSpliced(place - 1, 2, values[place], values[place - 1]);
+      await edit(() => ({ op: "set", path: [...path, key], value: raised(find(...path, key)) }));
+      refresh(focusLater(`up-${place - 1}-${idOf(path)}`));
+    };
     const actions = kind === "yesno" ? "" : [
-      place > 0 && act("up", "\u2191", () => swapAnswers(path, key, place)),
-      act("remove", "\u2715", () => change(answer))];
+      act("up", "\u2191", raise, place === 0), act("remove", "\u2715", () => edit(() => change(answer)))];
     const name = t("answer", place + 1);
-    const texts = textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled });
+    const texts = textCells(
+      name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled, instead: `: ${answer}` });
     return textRow(name, [...texts, actions]);
   });
   if (entry.missing === "category") {
@@ -159,12 +168,6 @@ function drawAnswers(path, entry, kind, tags) {
     [...path, "answers", String(place)], t("short_answer", place + 1),
     { shown: answer, save: (text) => text && change(answer, text) }));
   return [rows, names];
-}
-
-function swapAnswers(path, key, place) {
-  const values = [...find(...path, key)];
-  [values[place - 1], values[place]] = [values[place], values[place - 1]];
-  return { op: "set", path: [...path, key], value: values };
 }
 
 async function addAnswer(path, entry) {
@@ -251,7 +254,6 @@ function drawCondition(path, entry) {
 }
 
 // -- more questions, the label, tables --------------------------------------------------------------------
-
 function drawAdd() {
   const add = async (kind) => {
     let path;
@@ -274,8 +276,14 @@ function drawAdd() {
 
 function drawTarget() {
   const label = find("label", "name");
-  const names = [label, ...features().filter((name) => hasValues(find("features", name)))].filter(Boolean);
-  const change = (name) => edit(() => ({ op: "label", path: name ? ["features", name] : ["label"] }));
+  const all = [label, ...features()].filter(Boolean);
+  const others = order.filter((name) => name !== label);
+  if (order.length !== all.length || others.join("\n") !== features().join("\n")) order = all;
+  const names = order.filter((name) => name === label || hasValues(find("features", name)));
+  const change = (name) => edit(() => ({
+    op: "label", path: name ? ["features", name] : ["label"],
+    value: order.filter((each) => each !== name).indexOf(label),
+  }));
   const options = [["", t("target_none")], ...names.map((name) => [name, titleOf(name)])];
   return card(h3("target"),
     choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),

@@ -1,23 +1,20 @@
 /** What the survey will show: people and epsilon as sliders, margins as pictures, and suggestions. */
-
 import { readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
-import { button, check, field, h3, heading, mistakes } from "./fields.js";
+import { button, check, field, fold, h3, heading, mistakes } from "./fields.js";
 import { edit, fail, find, languages, refresh, store, titleOf } from "./store.js";
-import { formatCount, formatNumber, formatPoints, formatShare, t, translate } from "./words.js";
-
+import { formatCount, formatNumber, formatPoints, formatShare, t } from "./words.js";
 const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
 const REST_MS = 200;
 let suggestions = [];
-let accuracy = null;
 let asked = -1;
 let stop = new AbortController();
 let timer;
 
 /** Return the epsilon that the author promises to people. */
 const promised = () => Number(find("relay", "epsilon") ?? find("survey", "epsilon") ?? 1);
-const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
+export const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
 const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 
 /** Ask the server for the margins of this version, and then for suggestions; an edit ends it. */
@@ -44,6 +41,7 @@ export function verify() {
 
 export function drawSizes() {
   verify();
+  const { facts } = store.state;
   const epsilon = promised();
   const relay = find("relay");
   return [
@@ -57,10 +55,10 @@ export function drawSizes() {
         (isOn) => edit(() => [{ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }]), t("relay_hint")),
       relay && check("ask-all", t("ask_all"), relay.ask === "all",
         (isOn) => edit(() => [{ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }]), t("ask_all_hint")),
+      relay && !facts?.relay?.has_keys && note(t("relay_first")),
       relay && drawRelay()),
     h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
-    drawSuggestions(),
-    find("label") && drawAccuracy()];
+    drawSuggestions()];
 }
 
 function savePeople(users) {
@@ -106,10 +104,11 @@ function estimate(users, epsilon) {
 
 /** Say what a report can change at most: a bound, rounded up. */
 function describeBelief(epsilon) {
-  const odds = Math.exp(epsilon) * BELIEF;
-  const after = Math.ceil(1000 * odds / (1 - BELIEF + odds)) / 1000;
-  const words = t("belief", formatShare(BELIEF), formatShare(after));
-  return find("relay") ? `${words} ${t("belief_relay", find("relay", "delta"))}` : words;
+  const believe = (bound) => formatShare(Math.ceil(1000 / (1 + (1 / BELIEF - 1) * Math.exp(-bound))) / 1000);
+  const words = t("belief", formatShare(BELIEF), believe(epsilon));
+  const both = Number(find("survey", "epsilon")); // what relay and collector learn together
+  const relay = find("relay");
+  return relay ? `${words} ${t("belief_relay", relay.delta, formatNumber(both), believe(both))}` : words;
 }
 
 function drawMargins(factor = 1) {
@@ -157,7 +156,7 @@ function drawBar(centre, margin) {
 }
 
 function drawRelay() {
-  return h("details", { id: "relay-details" }, h("summary", {}, t("relay_details")),
+  return fold("relay-details", t("relay_details"), {},
     note(t("relay_explained", find("survey", "epsilon") ?? "?")),
     h("div", { class: "columns" },
       field(["relay", "url"], t("relay_url")),
@@ -175,31 +174,12 @@ function drawSuggestions() {
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
       button(`suggestion-${place}`, describe(each), () => edit(() => each.operations)),
-      h("span", {}, t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest)),
+      h("span", {}, each.before.widest !== each.after.widest
+          && t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest)),
         each.before.noise.length > 0 && t("effect_noise", each.before.noise.length, each.after.noise.length))))));
 }
 
 function describe({ name, values }) {
   return t(`suggest_${name}`,
     ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : callResult(each))));
-}
-
-function drawAccuracy() {
-  const simulate = async () => {
-    accuracy = { done: 0 };
-    refresh();
-    await readLines("api/stream/accuracy", (line) => { accuracy = line; refresh(); }).catch(fail);
-  };
-  return card(h3("accuracy"), note(t("accuracy_hint")),
-    button("simulate", t("simulate"), simulate, { disabled: accuracy && !accuracy.table && !accuracy.message }),
-    accuracy?.message && h("p", { class: "mistakes" }, translate(accuracy.message)),
-    accuracy?.done !== undefined && h("p", {}, t("simulated", accuracy.done)),
-    accuracy?.table && drawTable(accuracy.table));
-}
-
-function drawTable([head, ...rows]) {
-  const cell = (text, place) => (place ? h("td", {}, text) : h("th", { scope: "row" }, text));
-  return h("div", { class: "scroll" }, h("table", {},
-    h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))),
-    h("tbody", {}, rows.map((each) => h("tr", {}, each.map(cell))))));
 }

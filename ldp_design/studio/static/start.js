@@ -1,11 +1,9 @@
 /** How a survey begins: with a title, as the example, or from a file that is dropped. */
-
 import { post, postFile } from "./api.js";
 import { h, note, row } from "./dom.js";
-import { button, choose, h2, languageName, ownInput } from "./fields.js";
+import { button, choose, fold, h2, languageName, ownInput } from "./fields.js";
 import { refresh, run, say, store } from "./store.js";
 import { language, t, translate } from "./words.js";
-
 const form = { title: "", second: "" };
 let asked = null;
 
@@ -48,8 +46,8 @@ function drawImport(isNew) {
       h("input", {
         type: "file", id: "import", accept: ".xlsx,.xlsm,.xls,.csv", onchange: (event) => take(event.target.files[0]),
       })),
-    notes.length > 0 && h("details", { class: "card", open: true, id: "notes" },
-      h("summary", {}, t("left_out", notes.length)), h("ul", {}, notes.map((each) => h("li", {}, translate(each)))),
+    notes.length > 0 && fold("notes", t("left_out", notes.length), { class: "card", open: true },
+      h("ul", {}, notes.map((each) => h("li", {}, translate(each)))),
       lacksTag && button("import-language", t("import_language", language),
         () => take(asked, `&language=${language}`)))];
 }

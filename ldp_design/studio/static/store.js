@@ -1,9 +1,7 @@
 /** The survey as the server describes it, and the queue of edits. */
-
 import { get, post } from "./api.js";
 import { announce } from "./dom.js";
 import { t, translate } from "./words.js";
-
 export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
 let queue = Promise.resolve();
@@ -26,11 +24,11 @@ export function take(state) {
   refresh();
 }
 
-/** Run a step after those before it; its error becomes a message. */
-export function run(step) {
+/** Run a step after those before it; its error becomes a message, in place of the one before it. */
+export function run(step, isQuiet = false) {
   waiting += 1;
   queue = queue.then(step).finally(() => { waiting -= 1; }).then((state) => {
-    store.message = "";
+    if (!isQuiet) store.message = "";
     if (state?.version !== undefined) take(state);
     return state;
   }, fail);
@@ -86,7 +84,8 @@ function remember({ op, path, value }) {
   renamings.push({ around: [...path.slice(0, -1), "values"], old: value.old, fresh: value.new });
 }
 
-export const reload = (version) => run(() => (version > store.state.version ? get("api/state") : store.state));
+export const reload = (version) => version > store.state.version && run(() => get("api/state"), true);
+export const isWaiting = () => waiting > 0;
 
 /** Return an entry of the survey's tables, or undefined. */
 export const find = (...path) => now(path).reduce((table, key) => table?.[key], store.state.tables);

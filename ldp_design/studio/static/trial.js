@@ -1,22 +1,20 @@
 /** The page as people see it, and a trial with a real collector and made-up people. */
-
 import { get, post } from "./api.js";
 import { announce, card, h, row, setStage } from "./dom.js";
 import { button, choose, h2, heading, languageName, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
+import { people } from "./sizes.js";
 import { formatCount, t } from "./words.js";
-
 const COUNT_MS = 1500;
 let look = { language: "", width: "phone" };
 let preview = null;
 let progress = null;
-let reports = 0;
-let count = "100";
+let [reports, count] = [0, "100"];
 let frame = null;
 
 /** Return a frame without origin, and send it something as soon as it is ready. */
 function makeFrame(file, title, content, listen = () => {}) {
-  const element = h("iframe", { src: `${store.state.frames}/${file}`, title, sandbox: "allow-scripts" });
+  const element = h("iframe", { src: `${store.state.frames}/${file}`, title, sandbox: "allow-scripts allow-forms" });
   addEventListener("message", ({ data, source }) => {
     if (source !== element.contentWindow) return;
     if (data === "ready") element.contentWindow.postMessage(content, "*"); // it has no origin to name
@@ -69,7 +67,7 @@ export function drawTrial() {
         button("trial-answer", t("trial_answer"), () => answer().catch(fail),
           { disabled: progress && progress.done < progress.total })),
       progress && drawProgress(progress)),
-      h("li", {}, h("p", {}, t("trial_reports", formatCount(reports))),
+      h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", t("trial_few", formatCount(people()))),
         button("trial-results", t("trial_results"), results),
         trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
       h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), " ",

@@ -1,16 +1,13 @@
 /** The words of the page, in English and German; {0}, {1} are holes. */
-
 import { h } from "./dom.js";
-
-let words = {};
-let sentences = [];
+let [words, sentences] = [{}, []];
 export let language = "en";
 
 export async function loadWords(wanted) {
   language = wanted.startsWith("de") ? "de" : "en";
   words = await (await fetch(`static/words-${language}.json`)).json();
-  const known = language === "de" ? await (await fetch("static/sentences-de.json")).json() : {};
-  sentences = Object.entries(known).map(([english, german]) => [patternOf(english), german]);
+  const known = await (await fetch(`static/sentences-${language}.json`)).json();
+  sentences = Object.entries(known).map(([english, shown]) => [patternOf(english), shown]);
   document.documentElement.lang = language;
 }
 
@@ -19,14 +16,13 @@ const patternOf = (template) => new RegExp(
 
 /** Return what the server says in the language of the page, or as it is, with its language. */
 export function translate(message) {
-  const [pattern, german] = sentences.find(([each]) => each.test(message)) ?? [];
+  const [pattern, shown] = sentences.find(([each]) => each.test(message)) ?? [];
   if (!pattern) return h("span", { lang: language === "en" ? null : "en" }, message);
-  return h("span", {}, fill(german, pattern.exec(message).slice(1)));
+  return h("span", {}, fill(shown, pattern.exec(message).slice(1)));
 }
 
 const fill = (text, holes) => text.replace(/\{(\d)\}/g, (_, place) => String(holes[place]));
 export const t = (name, ...holes) => fill(words[name] ?? name, holes);
-
 export const formatCount = (number) => Number(number).toLocaleString(language);
 const round = (number, digits) => number.toLocaleString(language, { maximumFractionDigits: digits });
 export const formatShare = (share) => `${round(100 * share, 1)}\u202f%`;

@@ -6,7 +6,6 @@ import zipfile
 
 import pytest
 
-from encoders.errors import SurveyError
 from encoders.survey import read_survey
 from ldp_design.studio import imports
 from ldp_design.studio.access import Access
@@ -69,7 +68,7 @@ def page(stranger):
     return stranger
 
 
-def test_the_address_opens_the_studio_once(stranger):
+def test_the_address_opens_the_studio_in_one_browser(stranger):
     response = stranger.get(stranger.address)
     assert response.headers["Location"] == stranger.access.folder
     cookie = response.headers["Set-Cookie"]
@@ -77,7 +76,7 @@ def test_the_address_opens_the_studio_once(stranger):
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert stranger.get("/").status_code == 200
-    assert stranger.get(stranger.address).status_code == 403
+    assert stranger.get(stranger.address).headers["Location"] == stranger.access.folder
     other = stranger.client.application.test_client()
     again = stranger.access.folder + stranger.address
     assert other.get(again, base_url=ORIGIN).status_code == 403
@@ -182,28 +181,13 @@ def test_suggestions_have_the_effect_that_they_promise(page):
         page.post("undo")
 
 
-def test_accuracy_is_simulated_with_progress(page, monkeypatch):
-    monkeypatch.setattr("ldp_design.studio.sizes.size_for_users", _fake_size)
-    lines = [json.loads(line) for line in page.get("/api/stream/accuracy").text.splitlines()]
-    assert [each.get("done") for each in lines[:-1]] == [1, 2]
-    assert lines[-1] == {"message": "label: a model predicts the label, and this survey has none"}
-
-
 def test_a_fault_in_a_stream_prints_no_content(page, monkeypatch, capsys):
     def fail(*_, **__):
         raise ZeroDivisionError("secret words")
 
     monkeypatch.setattr("ldp_design.studio.sizes.compare_sizes", fail)
-    monkeypatch.setattr("ldp_design.studio.sizes.size_for_users", fail)
-    for name in ("sizes", "accuracy"):
-        assert "fault in the studio" in page.get(f"/api/stream/{name}").text
+    assert "fault in the studio" in page.get("/api/stream/sizes").text
     assert "secret" not in "".join(capsys.readouterr())
-
-
-def _fake_size(survey, users, progress):
-    progress(1)
-    progress(1)
-    raise SurveyError("a model predicts the label, and this survey has none", "label")
 
 
 @pytest.mark.slow
@@ -300,3 +284,10 @@ def test_the_published_files_are_those_of_the_commands(page):
     (page.path.parent / "survey-publish" / "mine.txt").write_text("x")
     assert "mine.txt" in page.publish("folder", "https://collector.example").json["message"]
     assert folder == str(page.path.parent / "survey-publish")
+
+
+def test_an_answer_that_an_import_adds_is_told():
+    rows = "".join(f"{each}\n" for each in ("low", "mid", "high") * 20)
+    text, notes = imports.import_file("s.csv", f"stress\n{rows}".encode(), [])
+    assert 'values = ["high", "low", "mid", "other"]' in text
+    assert notes == ['stress: has a further answer "other", for all that are not listed']

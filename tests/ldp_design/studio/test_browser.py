@@ -469,3 +469,152 @@ def test_a_survey_with_waves_is_sized_for_one_wave(author):
     expect(page.locator("#margins")).to_contain_text("Computed for 5,000 people")
     author.go("page")
     expect(page.frame_locator("iframe").locator("form")).to_be_visible()
+
+
+def test_the_form_of_the_preview_shows_what_would_be_sent(author):
+    page = author.open()
+    author.go("page")
+    form = page.frame_locator("iframe")
+    form.get_by_label("young").check()
+    for each in form.get_by_label("I do not want to answer").all()[1:]:
+        each.check()
+    form.get_by_label("no", exact=True).check()
+    form.get_by_role("button", name="Show what would be sent").click()
+    expect(form.get_by_text("This is an example. If you agree")).to_be_visible()
+
+
+SAMPLE = "smokes,stress\n" + "yes,low\nno,high\n" * 30
+
+
+@NEW
+def test_a_file_that_is_chosen_is_imported(author):
+    page = author.open()
+    field = page.get_by_label("Drop a questionnaire or a table here")
+    field.focus()
+    field.set_input_files({"name": "s.csv", "mimeType": "text/csv", "buffer": SAMPLE.encode()})
+    expect(page.get_by_role("button", name="smokes").first).to_be_visible()
+
+
+def test_what_is_being_typed_survives_a_reload(author):
+    page = author.open()
+    page.locator("#card-0").click()
+    page.get_by_label("How often it is asked").focus()
+    page.keyboard.type("7")
+    expect(page.get_by_text("not saved yet")).to_be_visible()
+    page.reload()
+    page.locator("#card-0").click()
+    expect(page.get_by_label("How often it is asked")).to_have_value("7")
+    page.get_by_label("How often it is asked").fill("8")
+    assert "weight = 8" in author.save()
+
+
+@NEW
+def test_an_arrow_key_makes_no_choice_until_enter(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    languages = page.get_by_label("Add a language")
+    languages.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_text("Press Enter, or leave the list")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="German")).to_have_count(0)
+    chosen = languages.locator("option:checked").inner_text()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("columnheader", name=chosen).first).to_be_visible()
+    expect(languages).to_be_focused()
+    expect(languages).to_be_in_viewport()
+
+
+def test_a_question_that_is_compared_no_more_returns_to_its_place(author):
+    page = author.open()
+    page.get_by_label("Compare people by").select_option("")
+    names = page.locator(".question h3 button")
+    expect(page.locator("#card-label")).to_have_count(0)
+    before = names.all_inner_texts()
+    options = page.locator("#target option").all_inner_texts()
+    for place in (2, 1, 0):
+        page.get_by_label("Compare people by").select_option(index=place)
+        expect(page.locator("#card-label")).to_have_count(int(place > 0))
+        expect(page.locator("#target option")).to_have_text(options)
+    expect(names).to_have_text(before)
+
+
+def test_the_focus_stays_where_the_work_is(author):
+    page = author.open()
+    page.locator("#down-0").focus()
+    for place in (1, 2):
+        page.keyboard.press("Enter")
+        expect(page.locator(f"#down-{place}")).to_be_focused()
+    page.keyboard.press("Control+s")
+    page.locator("#save").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_have_text("saved")
+    expect(page.locator("#save")).to_be_focused()
+    last = page.locator("[id^=remove-]").last
+    last.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[id^=remove-]").last).to_be_focused()
+    page.locator("#card-0").click()
+    page.get_by_label("Question, English").or_(page.get_by_label("How often it is asked")).first.fill("2")
+    page.get_by_text("Short names, in the file").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("not saved yet")).to_be_visible()
+    expect(page.get_by_text("Short names, in the file")).to_be_focused()
+
+
+def test_a_question_that_is_opened_stays_in_view(chromium, tmp_path):
+    text = EXAMPLE + "".join(f'\n[features.q{i}]\nvalues = ["a", "b", "c"]\n' for i in range(9))
+    with run_studio(tmp_path, text) as studio:
+        author = Author(chromium, studio)
+        page = author.open()
+        page.locator("#card-0").click()
+        page.locator("#card-7").click()
+        expect(page.locator("#card-7")).to_have_attribute("aria-expanded", "true")
+        expect(page.locator("#card-7")).to_be_in_viewport()
+        author.context.close()
+
+
+def test_a_message_stays_until_the_next_step(author):
+    page = author.open()
+    author.go("trial")
+    page.get_by_role("button", name="Start the trial").click()
+    page.get_by_role("button", name="Show the results").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("nobody has answered yet")
+    author.studio.path.write_text(EXAMPLE + "# changed\n")
+    expect(page.get_by_text("Another program has changed the file")).to_be_visible()
+    expect(alert).to_contain_text("nobody has answered yet")
+    author.errors.clear()  # the browser tells of the refused request
+
+
+@NEW
+def test_a_short_name_follows_the_text_of_which_it_was_made(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    for first, second in (("On 1 to 3 days", "On 1 to 3 days"), ("Never", "On 1 to 3 days")):
+        author.fill("Answer 1, English", first)
+        author.fill("Answer 2, English", second if first == "Never" else "Often")
+    author.fill("Question, English", "How are you?")
+    author.fill("Question, English", "How do you sleep?")
+    expect(page.get_by_label("Short name of the question")).to_have_value("how_do_you_sleep")
+    author.save()
+    tables = parse_tables(author.studio.path.read_text("utf-8"))
+    assert tables["features"]["how_do_you_sleep"]["values"] == ["never", "on 1 to 3 days"]
+
+
+@NEW
+def test_undo_to_the_first_page_can_be_taken_back(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin with an example").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="A new survey")).to_be_visible()
+    page.get_by_role("button", name="Redo").click()
+    expect(page.locator("#card-0")).to_be_visible()
+
+
+def test_the_address_opens_the_studio_again_in_the_same_browser(author):
+    author.open()
+    again = author.context.new_page()
+    again.goto(author.studio.address)
+    expect(again.get_by_role("heading", level=2).first).to_be_visible()
+    author.errors.clear()

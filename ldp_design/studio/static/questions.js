@@ -282,7 +282,7 @@ function drawTarget() {
   const names = order.filter((name) => name === label || hasValues(find("features", name)));
   const change = (name) => edit(() => ({
     op: "label", path: name ? ["features", name] : ["label"],
-    value: order.filter((each) => each !== name).indexOf(label),
+    value: order.filter((each) => each !== name).indexOf(find("label", "name")), // the label when the edit runs
   }));
   const options = [["", t("target_none")], ...names.map((name) => [name, titleOf(name)])];
   return card(h3("target"),

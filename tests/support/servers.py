@@ -142,11 +142,20 @@ def redis_nodes(
 
     Skips without redis-server.
     """
-    started = [ClusterNode(folder / f"node-{node}", *each) for node, each in enumerate(hosts)]
+    for attempt in range(3):  # another process can take a port before the server does
+        started = [ClusterNode(folder / f"node-{attempt}-{node}", *each) for node, each in enumerate(hosts)]
+        try:
+            for node in started:
+                node.start()
+            _join([node.client for node in started])
+        except (AssertionError, OSError, redis.RedisError):
+            for node in started:
+                node.stop()
+            if attempt == 2:
+                raise
+        else:
+            break
     try:
-        for node in started:
-            node.start()
-        _join([node.client for node in started])
         yield started
     finally:
         for node in started:

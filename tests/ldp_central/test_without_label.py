@@ -27,7 +27,7 @@ FEATURES = {
     "pulse": {"range": [40, 160], "missing": "category"},
 }
 SURVEY = survey_toml(id="habits", kind="central", epsilon=None, label=None, features=FEATURES)
-EMPTY_NAMES = re.compile(r"\(\)|\'\'|(?<![=,])\"\"|: ,|, ,|<bdi[^>]*></bdi>")
+EMPTY_NAMES = re.compile(r"\(\)|\'\'|(?<![=,\[])(?<!= )\"\"|: ,|, ,|<bdi[^>]*></bdi>")
 
 
 def draw_row(draw: random.Random) -> dict[str, str]:

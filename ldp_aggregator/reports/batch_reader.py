@@ -1,7 +1,8 @@
 """Reads a body of many reports into one batch per question, and checks each batch as arrays.
 
-Reports of one question have the same length, so their ids and payloads are columns of a matrix. A body that
-is not exactly in the form that devices of this plan send is read report by report, to name what is wrong.
+Reports of one question have the same length, so their ids and payloads are columns of a matrix. A body is
+read report by report if it is small, which is faster, or if it is not exactly in the form that devices of
+this plan send, to name what is wrong.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from encoders.survey.compiled_plan import AnyPlan, CountedQuestion
 from encoders.survey.randomise import read_report
 from ldp_aggregator.arrays import BoolArray, ByteArray, IntArray
 from ldp_aggregator.reports.record_format import PlanFormat, distinct_questions
+
+_SMALL_BODY_BYTES = 1_000
+"""Up to this size, arrays take longer than to read the reports one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +71,7 @@ class BatchReader:
         Returns the reports that a device could have sent, and the rejections by their position in the body.
         Raises ReportError if the body cannot be cut into reports.
         """
-        batches = self._read_canonical(body)
+        batches = None if len(body) <= _SMALL_BODY_BYTES else self._read_canonical(body)
         if batches is None:
             return self._read_individually(split(body))
         rejections: dict[int, Rejection] = {}

@@ -11,6 +11,7 @@ from encoders.randomness import FastStream
 from encoders.report import split
 from encoders.survey import Plan
 from encoders.survey.randomise import read_report
+from ldp_aggregator.reports import batch_reader
 from ldp_aggregator.reports.batch_reader import BatchReader, compute_marks
 from ldp_client import make_report
 from tests.support.surveys import make_plan
@@ -24,6 +25,11 @@ MECHANISMS = [
     {"numeric": "sampled-laplace"},
     {"frequency": "SS", "numeric": "sign"},
 ]
+
+
+@pytest.fixture(autouse=True, params=[0, 1_000], ids=["as arrays", "small ones by report"])
+def small_body(request, monkeypatch):
+    monkeypatch.setattr(batch_reader, "_SMALL_BODY_BYTES", request.param)
 
 
 def plan_of(mechanism: dict[str, str], epsilon: float = 1.0) -> Plan:

@@ -14,7 +14,6 @@ from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import make_rare_shares
 from ldp_design.sizing.margins import Grade
-from ldp_design.sizing.size_facts import SizeFacts
 from ldp_design.sizing.size_summary import (
     Cell,
     MarginCells,
@@ -26,7 +25,7 @@ from ldp_design.sizing.size_summary import (
 from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 
-def describe_accuracy(source: DossierSource, size: SizeFacts) -> SimpleNamespace:
+def describe_accuracy(source: DossierSource, size: SimpleNamespace) -> SimpleNamespace:
     commands, sizes = source.commands, source.scenarios[0].sizes
     repeated = (commands.size, commands.rare_size)
     first, *others = [_describe(*each, size) for each in zip(source.scenarios, repeated, strict=False)]
@@ -55,7 +54,7 @@ def describe_accuracy(source: DossierSource, size: SizeFacts) -> SimpleNamespace
     )
 
 
-def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> SimpleNamespace:
+def _describe(scenario: Scenario, command: str, facts: SimpleNamespace) -> SimpleNamespace:
     size, label = scenario.sizes[0], scenario.sizes[0].plan.label
     shares = _describe_shares(scenario, label)
     return SimpleNamespace(

@@ -182,7 +182,7 @@ class _AuditRun:
 
     def _measure_requests(self, random_people: Sequence[Person]) -> MessagesByPerson:
         if not isinstance(self.device, RequestDevice):
-            self.checks.append(Check(HOMOGENEITY, "requests", None, "not measured: the device has no send()"))
+            self._skip(HOMOGENEITY, "requests", "send")
             return {}
         requests = collect_requests(self.device, self.plan, self.people, self.requests)
         whole = {
@@ -204,28 +204,28 @@ class _AuditRun:
             self.checks += check_relay(replace(audited, waves=None), self.people, self.requests, self.alpha)
         if audited.waves:
             self.show_progress(SERIES)
-            self._check_series(replace(audited, relay=None))
+            if isinstance(self.device, SeriesDevice):
+                count, plan = (
+                    max(_MIN_SERIES, self.trials // _TRIALS_PER_SERIES),
+                    replace(audited, relay=None),
+                )
+                leaks, checks = check_series(plan, self.device, self.people, count, self.alpha)
+                self.black_box += leaks
+                self.checks += checks
+            else:
+                self._skip(SERIES, "all waves", "series")
         if audited.series:
             self.show_progress(STANDING)
-            self._check_standing(audited)
+            if isinstance(self.device, StandingDevice):
+                self.checks += check_standing(audited, self.device, self.people, _MIN_SERIES, self.alpha)
+            else:
+                self._skip(SERIES, "all plans", "standing")
         if timed:
             self.show_progress("timing")
             self.checks.append(check_timing(self.device, self.plan, self.people, timed))
 
-    def _check_series(self, audited: Plan) -> None:
-        if not isinstance(self.device, SeriesDevice):
-            self.checks.append(Check(SERIES, "all waves", None, "not measured: the device has no series()"))
-            return
-        count = max(_MIN_SERIES, self.trials // _TRIALS_PER_SERIES)
-        leaks, checks = check_series(audited, self.device, self.people, count, self.alpha)
-        self.black_box += leaks
-        self.checks += checks
-
-    def _check_standing(self, audited: Plan) -> None:
-        if not isinstance(self.device, StandingDevice):
-            self.checks.append(Check(SERIES, "all plans", None, "not measured: the device has no standing()"))
-            return
-        self.checks += check_standing(audited, self.device, self.people, _MIN_SERIES, self.alpha)
+    def _skip(self, layer: str, name: str, method: str) -> None:
+        self.checks.append(Check(layer, name, None, f"not measured: the device has no {method}()"))
 
     def check_forks(self, forked: dict[str, list[bytes]], messages: MessagesByPerson) -> None:
         """Check the reports of forked copies; `messages` show how often a payload occurs by chance."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from encoders.randomness import SystemEntropy
@@ -139,12 +140,12 @@ class PublicClient:
         )
 
 
+@dataclass(frozen=True)
 class RequestReporter:
-    def __init__(self, device: RequestDevice) -> None:
-        self._device = device
+    device: RequestDevice
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
-        return request_body(self._device.send([plan], row, label))
+        return request_body(self.device.send([plan], row, label))
 
 
 def list_reporters(device: Device) -> dict[str, Reporter]:

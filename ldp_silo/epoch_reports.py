@@ -94,7 +94,8 @@ class EpochReports:
             return make_message(plan, counted.counts, message_id, SystemEntropy())
 
         # 3. one transaction records the epoch, its epsilon and the noisy message
-        new = describe_epoch(name, counted, person, new_rows, earlier)
+        numbers = tuple(each.number for each in earlier)
+        new = NewEpoch(name, counted, to_nfc(person or ""), rows_are_new=new_rows, earlier=numbers)
         identity, total = self.survey.identity, self.survey.policy.max_total_epsilon
         try:
             recorded, created = journal.commit_epoch(
@@ -191,21 +192,6 @@ def _describe_rehearsal(plan: SiloPlan, counted: CountedRows, fits: str) -> Rece
 def check_name(name: object) -> None:
     if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
         raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
-
-
-def describe_epoch(
-    name: str, counted: CountedRows, person: str | None, rows_are_new: bool, earlier: Sequence[Epoch]
-) -> NewEpoch:
-    """Return the ledger's facts about a file that was counted and compared with earlier epochs."""
-    return NewEpoch(
-        name=name,
-        rows=counted.rows,
-        file=counted.file,
-        person_column=to_nfc(person or ""),
-        persons=counted.persons,
-        rows_are_new=rows_are_new,
-        earlier=tuple(each.number for each in earlier),
-    )
 
 
 def count_file(plan: SiloPlan, rows: RowsPath, person: str | None) -> CountedRows:

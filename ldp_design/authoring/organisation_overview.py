@@ -12,8 +12,7 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericF
 from encoders.survey.compiled_plan import SILO
 from encoders.survey.features import SEPARATOR, Choices
 from encoders.survey.silo_plan import SiloPlan
-from ldp_design.authoring.overview import SurveyWarning
-from ldp_design.authoring.survey_texts import describe_texts
+from ldp_design.authoring.overview import SurveyWarning, describe_texts
 
 # -- surveys of silos -------------------------------------------------------------------------------
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
-from encoders.survey import CategoricalFeature, Plan, Question
-from encoders.survey.conditions import KEY
+from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, Question
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.conditions import KEY, Term
 from encoders.survey.features import Choices
 from encoders.survey.questions import MEAN, SQUARE
+from encoders.survey.texts import ABOUT_KEYS
 from encoders.survey.waves import Waves
 from ldp_aggregator.statements.model import explain_mechanisms
 from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
-from ldp_design.authoring.survey_texts import describe_texts, exclude_each_other
+from ldp_design.authoring.toml_edit import is_whole_number
 
 DEFAULT_MAX_EPSILON = Decimal(2)
 """The largest epsilon that a client accepts by default; a test compares it with the client's."""
 
 LARGE_DOMAIN = 100
+_MAX_LISTED = 6
 
 _UNUSED = "unused is the share of epsilon that the integer probabilities of the devices leave unused. "
 _SERIES = (
@@ -205,3 +209,53 @@ def _describe_domain(question: Question) -> str:
 def describe_shape(question: Question) -> tuple[int, ...]:
     """Return the shape of a question's counters, without the one class of a survey that has no label."""
     return question.shape if question.label.exists else question.shape[:-1]
+
+
+# -- texts ------------------------------------------------------------------------------------------
+
+
+def describe_texts(plan: AnyPlan) -> list[str]:
+    """Return a line for each language of a survey's texts, with the texts that it lacks."""
+    if not plan.texts:
+        return ["texts: their file is not beside the plan"] if plan.texts_digest else []
+    lines = [f"texts of the survey, SHA-256 {plan.texts_digest}"]
+    for language, table in plan.texts.languages.items():
+        missing = list(find_missing_texts(plan, table))
+        listed = ", ".join(missing[:_MAX_LISTED])
+        more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
+        lines.append(f"  {language}: " + (f"missing {listed}{more}" if missing else "complete"))
+    return lines
+
+
+def find_missing_texts(plan: AnyPlan, table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the titles and texts of values that a language lacks; whole numbers need no text."""
+    if "title" not in table:
+        yield "title"
+    assert plan.texts
+    first, *others = plan.texts.languages.values()
+    stated = [plan.texts.about, *(each.get("about", {}) for each in (first, *others))]
+    own = {**table.get("about", {}), **(plan.texts.about if table is first else {})}
+    for key in ABOUT_KEYS[1:]:
+        if key not in own and any(key in each for each in stated):
+            yield f"about.{key}"
+    features = table.get("features", {})
+    entries: Iterable[tuple[str, Label | CategoricalFeature | BinnedFeature | NumericFeature, Any]] = [
+        *(("label", plan.row_label, table.get("label", {})) for _ in plan.row_label.names),
+        *((f"features.{each.name}", each, features.get(each.name, {})) for each in plan.entries),
+    ]
+    for path, entry, texts in entries:
+        if "title" not in texts:
+            yield f"{path}.title"
+        values = entry.values if isinstance(entry, Label | CategoricalFeature) else ()
+        known = texts.get("values", {})
+        for value in values:
+            if value not in known and not is_whole_number(value):
+                yield f"{path}.values.{value}"
+
+
+def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
+    """Return whether terms can never hold together; `several` are the questions with several answers."""
+    given = {(each.feature, each.value) for each in terms if not each.is_negated}
+    single = [feature for feature, _ in given if feature not in several]
+    negated = {(each.feature, each.value) for each in terms if each.is_negated}
+    return len(set(single)) < len(single) or not given.isdisjoint(negated)

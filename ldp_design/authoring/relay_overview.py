@@ -78,7 +78,12 @@ def format_relay(plan: Plan, relay: Relay) -> list[str]:
         )
     if not relay.asks_all:
         return [f"{promise} {limits}"]
-    return [promise, _describe_together(plan, facts), f"{limits} {_compare_with_one(facts)}"]
+    one = (
+        f'With ask = "one", each person would send one answer, whose epsilon could be '
+        f"{facts['ask_one']['largest_local_epsilon']:g}. ldp-survey size prints how many people each way "
+        "needs."
+    )
+    return [promise, _describe_together(plan, facts), f"{limits} {one}"]
 
 
 def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
@@ -96,14 +101,6 @@ def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
     if is_large:
         texts += [f"Applications must allow this: max_local_epsilon = {together}."]
     return " ".join(texts)
-
-
-def _compare_with_one(facts: dict[str, Any]) -> str:
-    return (
-        f'With ask = "one", each person would send one answer, whose epsilon could be '
-        f"{facts['ask_one']['largest_local_epsilon']:g}. ldp-survey size prints how many people each way "
-        "needs."
-    )
 
 
 def _answer_epsilons(plan: Plan) -> list[Decimal]:

@@ -10,7 +10,7 @@ from encoders.survey import Label
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
 from ldp_design.dossier.dossier_page import TEXTS
-from ldp_design.dossier.source import DossierSource, Scenario
+from ldp_design.dossier.source import DossierSource
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import make_rare_shares
 from ldp_design.sizing.margins import Grade
@@ -26,10 +26,10 @@ from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 
 def describe_accuracy(source: DossierSource, size: SimpleNamespace) -> SimpleNamespace:
-    commands, sizes = source.commands, source.scenarios[0].sizes
+    commands, sizes = source.commands, source.scenarios[0]
     repeated = (commands.size, commands.rare_size)
     first, *others = [_describe(*each, size) for each in zip(source.scenarios, repeated, strict=False)]
-    usable = [_count_usable(each.sizes[0]) for each in source.scenarios]
+    usable = [_count_usable(each[0]) for each in source.scenarios]
     means = [each.mean for each in sizes[0].forecasts.values()]
     majorities = [each.majority for each in sizes[0].forecasts.values()]
     return SimpleNamespace(
@@ -54,9 +54,9 @@ def describe_accuracy(source: DossierSource, size: SimpleNamespace) -> SimpleNam
     )
 
 
-def _describe(scenario: Scenario, command: str, facts: SimpleNamespace) -> SimpleNamespace:
-    size, label = scenario.sizes[0], scenario.sizes[0].plan.label
-    shares = _describe_shares(scenario, label)
+def _describe(scenario: Sequence[Size], command: str, facts: SimpleNamespace) -> SimpleNamespace:
+    size, label = scenario[0], scenario[0].plan.label
+    shares = _describe_shares(size, label)
     return SimpleNamespace(
         # the assumption, as the words that follow "if"
         shares=shares,
@@ -68,8 +68,8 @@ def _describe(scenario: Scenario, command: str, facts: SimpleNamespace) -> Simpl
     )
 
 
-def _describe_shares(scenario: Scenario, label: Label) -> Statement:
-    shares = scenario.label_shares or ()
+def _describe_shares(size: Size, label: Label) -> Statement:
+    shares = size.label_shares or ()
     given = zip(label.values, map(GivenShare, shares), strict=False)
     return TEXTS.find(
         "answers.shares",
@@ -101,8 +101,8 @@ def _list_grades(size: Size, label: Label) -> str:
     return "; ".join(parts)
 
 
-def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
-    [size] = scenario.sizes
+def _list_estimates(scenario: Sequence[Size]) -> Iterator[Sequence[Cell]]:
+    [size] = scenario
     everybody = TEXTS.find("words.everybody")
     for each in list_margins(size):
         margin = each.margin
@@ -119,9 +119,9 @@ def describe_estimate(cells: MarginCells) -> Statement:
     return TEXTS.find("answers.average", is_known=is_known, margin=NumberMargin(margin.margin))
 
 
-def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
+def _list_counts(scenario: Sequence[Size]) -> Iterator[Sequence[Cell]]:
     none = TEXTS.find("answers.none")
-    for size in scenario.sizes:
+    for size in scenario:
         names = [", ".join(names_of_grade(size, grade)) or none for grade in Grade]
         label = [write_grade(size.label_margin.grade)] if size.label_margin else []
         yield Count(size.users), *label, *names

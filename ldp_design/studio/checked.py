@@ -15,9 +15,8 @@ from encoders.survey.plan_files import named_lines
 from encoders.survey.relay import KEY_SUITE, LAST_TIME
 from encoders.survey.toml_reader import find_line
 from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
-from ldp_design.authoring.overview import find_warnings
+from ldp_design.authoring.overview import find_missing_texts, find_warnings
 from ldp_design.authoring.relay_overview import describe_relay
-from ldp_design.authoring.survey_texts import find_missing_texts
 from ldp_design.authoring.toml_patch import parse_tables
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from encoders.errors import LdpError, SurveyError
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.wording.values import round_up
 from ldp_design.authoring.toml_patch import Tables, parse_tables
 from ldp_design.sizing.assumed_people import assume_population
 from ldp_design.sizing.margins import (
@@ -21,7 +22,7 @@ from ldp_design.sizing.margins import (
     compute_expected_margins,
     features_of,
 )
-from ldp_design.sizing.sample_size import MAX_USERS, round_up
+from ldp_design.sizing.sample_size import MAX_USERS
 from ldp_design.sizing.survey_size import Size, compare_sizes
 from ldp_design.studio.edits import DEFAULT_USERS, apply_operations, batch_of
 

@@ -384,10 +384,10 @@ def test_a_list_shows_the_mark_of_most_of_its_statements_once():
 @pytest.mark.slow
 def test_equal_shares_and_a_rare_label_are_compared(make):
     source = make(SLEEP, users=60_000)
-    assert [each.label_shares for each in source.scenarios] == [None, (0.1, 0.9)]
+    assert [each[0].label_shares for each in source.scenarios] == [None, (0.1, 0.9)]
     equal, rare = parse_page(render_dossier(source)).section("accuracy").find("table")
     for table, scenario in ((equal, source.scenarios[0]), (rare, source.scenarios[1])):
-        [size] = scenario.sizes
+        [size] = scenario
         assert [row[-1] for row in table.rows()] == [each.grade for each in size.margins]
         assert bases_of(table) == [Basis.CONDITIONAL.value]
     assert "if 10% of the people answer “yes”" in rare.find("caption")[0].text

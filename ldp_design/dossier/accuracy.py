@@ -11,17 +11,9 @@ from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
 from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.dossier.source import DossierSource
-from ldp_design.sizing import size_facts
+from ldp_design.sizing import size_facts, size_summary
 from ldp_design.sizing.assumed_people import make_rare_shares
 from ldp_design.sizing.margins import Grade
-from ldp_design.sizing.size_summary import (
-    Cell,
-    MarginCells,
-    build_accuracy_table,
-    build_comparison,
-    list_margins,
-    write_grade,
-)
 from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 
@@ -44,8 +36,8 @@ def describe_accuracy(source: DossierSource, size: SimpleNamespace) -> SimpleNam
         strong_accuracy=Share(max(means)) if means else None,
         majority=Share(majorities[0]) if means else None,
         # the rows of the table of margins; the head too, if several numbers of people are compared
-        margins=build_comparison(sizes) if size.is_comparison else list(_list_margins(sizes[0])),
-        accuracies=build_accuracy_table(sizes[0]) if sizes[0].forecasts else [],
+        margins=size_summary.build_comparison(sizes) if size.is_comparison else list(_list_margins(sizes[0])),
+        accuracies=size_summary.build_accuracy_table(sizes[0]) if sizes[0].forecasts else [],
         # the notes of `ldp-survey size` under both tables
         notes=[
             *size_facts.TEXTS.section("margins", size),
@@ -101,16 +93,16 @@ def _list_grades(size: Size, label: Label) -> str:
     return "; ".join(parts)
 
 
-def _list_estimates(scenario: Sequence[Size]) -> Iterator[Sequence[Cell]]:
+def _list_estimates(scenario: Sequence[Size]) -> Iterator[Sequence[size_summary.Cell]]:
     [size] = scenario
     everybody = TEXTS.find("words.everybody")
-    for each in list_margins(size):
+    for each in size_summary.list_margins(size):
         margin = each.margin
         asked = everybody if margin.kind == "label" else Share(margin.question_probability)
         yield margin.name, asked, describe_estimate(each), each.grade
 
 
-def describe_estimate(cells: MarginCells) -> Statement:
+def describe_estimate(cells: size_summary.MarginCells) -> Statement:
     """Return a typical estimate for a board: of a number, only the average."""
     margin = cells.margin
     if margin.values:
@@ -119,16 +111,16 @@ def describe_estimate(cells: MarginCells) -> Statement:
     return TEXTS.find("answers.average", is_known=is_known, margin=NumberMargin(margin.margin))
 
 
-def _list_counts(scenario: Sequence[Size]) -> Iterator[Sequence[Cell]]:
+def _list_counts(scenario: Sequence[Size]) -> Iterator[Sequence[size_summary.Cell]]:
     none = TEXTS.find("answers.none")
     for size in scenario:
         names = [", ".join(names_of_grade(size, grade)) or none for grade in Grade]
-        label = [write_grade(size.label_margin.grade)] if size.label_margin else []
+        label = [size_summary.write_grade(size.label_margin.grade)] if size.label_margin else []
         yield Count(size.users), *label, *names
 
 
-def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
-    for cells in list_margins(size):
+def _list_margins(size: Size) -> Iterator[Sequence[size_summary.Cell]]:
+    for cells in size_summary.list_margins(size):
         estimates = cells.columns(bool(size.label_margin))
         yield cells.margin.name, cells.asked, cells.reports, *estimates
         if cells.missing:

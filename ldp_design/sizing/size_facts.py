@@ -10,18 +10,8 @@ from encoders.canonical import decimal_text
 from encoders.survey import NumericFeature, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
+from ldp_aggregator.wording import values
 from ldp_aggregator.wording.statement import Texts
-from ldp_aggregator.wording.values import (
-    Count,
-    Counted,
-    GivenShare,
-    Number,
-    RoundShare,
-    Share,
-    ShareAtMost,
-    count_people,
-    localise,
-)
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.assumed_people import FEATURE_STRENGTHS, compute_rare_label_factor, make_rare_shares
 from ldp_design.sizing.changes import Remedies
@@ -52,10 +42,10 @@ def describe_size(
     widest = max(features, key=lambda each: each.share, default=size.margins[0]).class_margins
     some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
     people = SimpleNamespace(
-        number=count_people(size.users),
-        users=Count(size.users),
+        number=values.count_people(size.users),
+        users=values.Count(size.users),
         by_epsilon=by_epsilon,
-        requested_margin=None if size.requested_margin is None else GivenShare(size.requested_margin),
+        requested_margin=None if size.requested_margin is None else values.GivenShare(size.requested_margin),
         # the class with the least precise estimates
         rarest=label.values[widest.index(max(widest))],
         one_is_rarest=some_are_wider and not is_comparison,
@@ -79,10 +69,10 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
     """Return the facts about a size of a silo survey, for the texts."""
     changes, limit = None if is_comparison else size.remedies, size.silos * size.survey.rows
     silos = SimpleNamespace(
-        rows=Counted(size.rows, "row"),
-        number=Counted(size.silos, "silo"),
-        rows_now=Count(size.rows),
-        number_now=Count(size.silos),
+        rows=values.Counted(size.rows, "row"),
+        number=values.Counted(size.silos, "silo"),
+        rows_now=values.Count(size.rows),
+        number_now=values.Count(size.silos),
     )
     remedies = _describe_changes(changes, rows_exceed_limit=changes.rows > limit) if changes else None
     return _describe(size, is_comparison, command, remedies, silos=silos)
@@ -105,13 +95,13 @@ def _describe(
         size_command=command,
         # whether it is the first of several sizes that are compared
         is_comparison=is_comparison,
-        epsilon=localise(decimal_text(survey.epsilon)),
+        epsilon=values.localise(decimal_text(survey.epsilon)),
         label=label.name,
         # those that were given
-        label_shares=", ".join(f"{name} {localise(f'{share:.3g}')}" for name, share in shares),
+        label_shares=", ".join(f"{name} {values.localise(f'{share:.3g}')}" for name, share in shares),
         # whether the survey states the spread of a number
         has_spreads=any(isinstance(each, NumericFeature) and each.spread for each in survey.features),
-        features=Count(len(size.features)),
+        features=values.Count(len(size.features)),
         has_tables=any(each.kind == "table" for each in size.margins),
         # the names of the features and tables that are noise
         noise=", ".join(size.noise),
@@ -120,9 +110,9 @@ def _describe(
         people=people,
         silos=silos,
         # the limits of the grades
-        good_ratio=RoundShare(GOOD_RATIO),
-        noise_ratio=RoundShare(NOISE_RATIO),
-        useful_share=RoundShare(MAX_USEFUL_SHARE),
+        good_ratio=values.RoundShare(GOOD_RATIO),
+        noise_ratio=values.RoundShare(NOISE_RATIO),
+        useful_share=values.RoundShare(MAX_USEFUL_SHARE),
     )
 
 
@@ -131,10 +121,10 @@ def _describe_relay(size: Size) -> SimpleNamespace | None:
     if relay is None:
         return None
     return SimpleNamespace(
-        batch=Count(relay.batch),
-        promised_epsilon=Number(relay.promised_epsilon),
+        batch=values.Count(relay.batch),
+        promised_epsilon=values.Number(relay.promised_epsilon),
         # the probability that too few people answer for a batch
-        too_few=ShareAtMost(relay.too_few),
+        too_few=values.ShareAtMost(relay.too_few),
         # whether this probability is too small to be written
         is_enough=relay.too_few < _LEAST_PROBABILITY,
     )
@@ -144,8 +134,8 @@ def _describe_series(size: Size) -> SimpleNamespace | None:
     if size.series is None:
         return None
     planned = size.series.changes[0]
-    people, power = count_people(planned.users), RoundShare(POWER)
-    return SimpleNamespace(waves=Count(planned.waves), people=people, power=power)
+    people, power = values.count_people(planned.users), values.RoundShare(POWER)
+    return SimpleNamespace(waves=values.Count(planned.waves), people=people, power=power)
 
 
 def _describe_pilot(size: Size) -> SimpleNamespace | None:
@@ -155,9 +145,9 @@ def _describe_pilot(size: Size) -> SimpleNamespace | None:
     noise = [each.name for each in size.margins if each.name in pilot.noise]
     names = ", ".join(noise)
     return SimpleNamespace(
-        reports=Counted(pilot.reports, "report"),
+        reports=values.Counted(pilot.reports, "report"),
         # the features of which its estimates are mostly noise
-        noise=Counted(len(noise), "feature"),
+        noise=values.Counted(len(noise), "feature"),
         # their names; empty if there are none or too many
         noise_names=names if len(names) < MAX_NAMES_LENGTH else "",
     )
@@ -171,7 +161,7 @@ def _describe_rare_class(size: Size) -> SimpleNamespace | None:
     example = ",".join(f"{name}={share:.2g}" for name, share in zip(label.values, shares[:2], strict=False))
     return SimpleNamespace(
         factor=compute_rare_label_factor(size.plan),
-        share=RoundShare(shares[0]),
+        share=values.RoundShare(shares[0]),
         # an example of the shares of the classes, for an option
         example=example + (",..." if len(label.values) > 2 else ""),
     )
@@ -182,16 +172,16 @@ def _describe_label_question(survey: Survey, users: int) -> SimpleNamespace:
     with_users = _label_question_probability(replace(survey, users=users))
     return SimpleNamespace(
         # of the people who get it
-        share=Share(probability),
+        share=values.Share(probability),
         has_weight=survey.weights[0] is not None,
         # whether the questions about features do not estimate the shares of the classes
         is_needed=_label_question_probability(replace(survey, users=None)) > 0,
         # the standard error of a class above which the question is asked
-        max_error=Number(MAX_PRIOR_ERROR),
-        survey_users=TEXTS.write("cells.none") if survey.users is None else Count(survey.users),
+        max_error=values.Number(MAX_PRIOR_ERROR),
+        survey_users=TEXTS.write("cells.none") if survey.users is None else values.Count(survey.users),
         # whether the expected number of people, in the survey file, would change the share
         users_matter=abs(with_users - probability) > MIN_CHANGE,
-        share_with_users=Share(with_users),
+        share_with_users=values.Share(with_users),
     )
 
 
@@ -206,14 +196,14 @@ def _describe_forecasts(size: Size) -> SimpleNamespace | None:
         return None
     (weak_ratio, weak_shift), (strong_ratio, strong_shift) = FEATURE_STRENGTHS.values()
     return SimpleNamespace(
-        weak_ratio=Number(weak_ratio),
-        weak_shift=RoundShare(weak_shift),
-        strong_ratio=Number(strong_ratio),
-        strong_shift=RoundShare(strong_shift),
+        weak_ratio=values.Number(weak_ratio),
+        weak_shift=values.RoundShare(weak_shift),
+        strong_ratio=values.Number(strong_ratio),
+        strong_shift=values.RoundShare(strong_shift),
         repeats=first.repeats,
-        people=count_people(first.users),
+        people=values.count_people(first.users),
         are_fewer=first.users < size.users,
-        max_people=Count(MAX_SIMULATED_USERS),
+        max_people=values.Count(MAX_SIMULATED_USERS),
     )
 
 
@@ -241,7 +231,7 @@ def _describe_changes(changes: Remedies | SiloRemedies, **facts: object) -> Simp
     return SimpleNamespace(**known, **facts, has_any=any(each is not None for each in known.values()))
 
 
-def _write_change(change: int | Decimal | tuple[str, ...] | None) -> Count | str | None:
+def _write_change(change: int | Decimal | tuple[str, ...] | None) -> values.Count | str | None:
     if isinstance(change, Decimal):
         return f"{change:f}"
-    return None if change is None else Count(change if isinstance(change, int) else len(change))
+    return None if change is None else values.Count(change if isinstance(change, int) else len(change))

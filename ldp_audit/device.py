@@ -17,7 +17,7 @@ from encoders.survey import Plan
 from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Person
 from ldp_audit.request_capture import SURVEYS_URL, Request, capture_requests
-from ldp_audit.series_audit import Bodies, History, SimulatedClock
+from ldp_audit.series_audit import Bodies, History, simulate_clock
 from ldp_audit.standing_audit import Offer, row_of
 from ldp_client import Client, Journal, Response, State, TransportError, make_report
 
@@ -85,7 +85,7 @@ class PublicClient:
         network.works = True
         options = {"transport": network, "token": _draw_token(plan), "spread": 0}
         sent: Bodies = [[] for _ in waves]
-        with SimulatedClock() as clock:
+        with simulate_clock() as clock:
             clock.now = waves[history.joins].opens - 1
             with self._client(plan, journal, **options) as client:
                 client.grant()

@@ -8,8 +8,10 @@ out: the layer audits the reports that would be sealed.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Protocol, runtime_checkable
 from unittest.mock import patch
 
@@ -51,19 +53,12 @@ class SeriesDevice(Protocol):
         """
 
 
-class SimulatedClock:
-    """Replaces `time.time` for this process."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self._patch = patch.object(time, "time", lambda: self.now)
-
-    def __enter__(self) -> SimulatedClock:
-        self._patch.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._patch.stop()
+@contextmanager
+def simulate_clock() -> Iterator[SimpleNamespace]:
+    """Replace `time.time` for this process by a clock that shows `now`."""
+    clock = SimpleNamespace(now=0.0)
+    with patch.object(time, "time", lambda: clock.now):
+        yield clock
 
 
 def make_histories(plan: Plan, people: Sequence[Person]) -> list[History]:

@@ -20,6 +20,7 @@ from encoders.survey.questions import MEAN, SQUARE
 from encoders.survey.texts import ABOUT_KEYS
 from encoders.survey.waves import Waves
 from ldp_aggregator.statements.model import explain_mechanisms
+from ldp_design.authoring import TEXTS
 from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
 from ldp_design.authoring.toml_edit import is_whole_number
 
@@ -109,49 +110,36 @@ def find_warnings(plan: Plan) -> list[SurveyWarning]:
 
 def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
     """Return the warnings that are not about people who cannot answer."""
-    warnings: list[tuple[tuple[str, ...], str]] = []
-    promised = plan.relay.epsilon if plan.relay else plan.epsilon
+    return [SurveyWarning(*each) for each in _find_setting_warnings(plan)]
+
+
+def _find_setting_warnings(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
+    promised, table = (plan.relay.epsilon, "relay") if plan.relay else (plan.epsilon, "survey")
     if plan.relay:
-        warnings += find_relay_warnings(plan, plan.relay)
+        yield from find_relay_warnings(plan, plan.relay)
     if promised > DEFAULT_MAX_EPSILON:
-        text = (
-            f"epsilon is above {DEFAULT_MAX_EPSILON}, the maximum that clients accept by default: an "
-            "application refuses it unless it raises its max_epsilon"
-        )
-        warnings.append((("relay" if plan.relay else "survey", "epsilon"), text))
+        yield (table, "epsilon"), TEXTS.write("warnings.epsilon", most=DEFAULT_MAX_EPSILON)
     asked = {index for question in plan.questions for index in question.feature_indices}
-    left = [feature.name for index, feature in enumerate(plan.features) if index not in asked]
-    if left:
-        why = "not asked in this round (weight 0): only other rounds estimate it"
-        if plan.family == plan.id:
-            why = "never asked (weight 0): the model learns nothing from it"
-        warnings.append((("features", left[0], "weight"), f"{', '.join(left)}: {why}"))
+    if left := [feature.name for index, feature in enumerate(plan.features) if index not in asked]:
+        facts = {"features": ", ".join(left), "never": plan.family == plan.id}
+        yield ("features", left[0], "weight"), TEXTS.write("warnings.not-asked", **facts)
     if uncoupled := _find_uncoupled(plan):
-        text = (
-            f"{', '.join(uncoupled)}: asked without the label, so the classifier cannot use it: add "
-            "alone = true to the feature, or label = true to a table"
-        )
-        warnings.append((("features", uncoupled[0]), text))
-    for name, why in _find_constant_components(plan):
-        warnings.append((("features", name), f"{name} is the same for everybody: {why}"))
-    warnings += _find_never_asked(plan)
+        yield ("features", uncoupled[0]), TEXTS.write("warnings.uncoupled", features=", ".join(uncoupled))
+    yield from _find_constant_components(plan)
+    yield from _find_never_asked(plan)
     for question in plan.questions:
         # the estimates of one feature among several sum over many answers
-        if len(question.feature_indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
-            text = (
-                f"{question.name} has {question.domain} possible answers: each is rare compared with the "
-                "noise; merge values or use fewer bins"
-            )
-            warnings.append((_path_of(plan, question), text))
-    return [SurveyWarning(path, text) for path, text in warnings]
+        indices = question.feature_indices
+        if len(indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
+            path = ("features", plan.features[indices[0]].name) if indices else ("label",)
+            yield path, TEXTS.write("warnings.domain", question=question.name, answers=question.domain)
 
 
 def _find_never_asked(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
-    why = "nobody is asked, because the conditions in ask_if exclude each other: correct them"
     several = {each.name for each in plan.entries if isinstance(each, Choices)}
     for name, condition in plan.texts.conditions.items() if plan.texts else ():
         if condition.key != "any" and exclude_each_other(condition.terms, several):
-            yield ("features", name, KEY), f"{name}: {why}"
+            yield ("features", name, KEY), TEXTS.write("warnings.never-asked", feature=name)
 
 
 def _find_uncoupled(plan: Plan) -> list[str]:
@@ -163,14 +151,8 @@ def _find_uncoupled(plan: Plan) -> list[str]:
     return [plan.features[place].name for place in sorted(others - coupled)] if plan.label.exists else []
 
 
-def _path_of(plan: Plan, question: Question) -> tuple[str, ...]:
-    if not question.feature_indices:
-        return ("label",)
-    return ("features", plan.features[question.feature_indices[0]].name)
-
-
-def _find_constant_components(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield components that are the same for everybody, and why: no weights, or no sum inside their range."""
+def _find_constant_components(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield warnings of components without weights, or without a sum inside their range."""
     features = {feature.name: feature for feature in plan.features}
     for component in plan.projection.components if plan.projection else ():
         feature = features[component.name]
@@ -179,10 +161,9 @@ def _find_constant_components(plan: Plan) -> Iterator[tuple[str, str]]:
         radius = sum(abs(Decimal(text)) for text in component.weights)
         least, most = offset - radius, offset + radius
         low, high = feature.bounds
-        if not radius:
-            yield component.name, "all its weights are 0"
-        elif most <= low or high <= least:
-            yield component.name, f"its sums are from {least:f} to {most:f}, none of them inside its range"
+        if not radius or most <= low or high <= least:
+            facts = {"has_weights": bool(radius), "least": f"{least:f}", "most": f"{most:f}"}
+            yield ("features", feature.name), TEXTS.write("warnings.constant", feature=feature.name, **facts)
 
 
 def _question_row(plan: Plan, question: Question) -> list[str]:

@@ -34,18 +34,6 @@ from ldp_design.sizing.survey_size import ExpectedMargins, PeopleNeeded, Size
 
 Cell = Statement | str | float
 """A cell of a table: a statement, a name, or a number that states how it is written."""
-_NEEDED_HEAD = [
-    "epsilon",
-    "yes/no questions",
-    "without a label",
-    "with a label, all people",
-    "people of one class",
-]
-_NEEDED_LEGEND = (
-    "Each person answers one question, so more questions need more people. Assumed: half of the people say "
-    "yes, and the label has two classes of equal size. A margin is half of a 95% confidence interval: of the "
-    "share who say yes among all people, or among the people of one class."
-)
 
 
 # -- tables -------------------------------------------------------------------------------------
@@ -298,7 +286,8 @@ def format_questions(found: Sequence[PeopleNeeded], margin: float) -> str:
     """Return a small table of the people that yes/no questions need."""
     rows = [[f"{epsilon:g}", *(f"{each:,}" for each in counts)] for epsilon, *counts in found]
     lines = [f"people needed for margins of at most {100 * margin:.3g}%", ""]
-    return "\n".join([*lines, *format_table([_NEEDED_HEAD, *rows], ">>>>>"), "", *wrap_text(_NEEDED_LEGEND)])
+    table = format_table([TEXTS.find("needed.head").cells, *rows], ">>>>>")
+    return "\n".join([*lines, *table, "", *wrap_text(TEXTS.write("needed.legend"))])
 
 
 def _conclude(facts: SimpleNamespace) -> Iterator[str]:

@@ -12,13 +12,15 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from encoders.canonical import to_nfc
-from encoders.errors import Reason, RowError
+from encoders.errors import RowError
 from encoders.explain.text import Counted
 from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.toml_reader import parse_toml
 from ldp_client import collector_response
 from ldp_client.bound_survey import BoundSurvey
 from ldp_client.debug_log import is_debugging, log_report
@@ -226,14 +228,8 @@ def require_person_column(plan: SiloPlan, person: str | None) -> None:
 
 ATTEMPT_SECONDS = 30.0
 MAX_BACKOFF_SECONDS = 10.0
-EXPLANATIONS: dict[str, str] = {
-    CLOSED_ONCE: "the collector says that the survey is closed; if it still does a day later, the message "
-    "is given up",
-    Reason.ID_REUSED: "the collector has counted another message with this token. If another silo sent it, "
-    "report the same file as the same epoch with an unused token: that sends the same noisy counts. If this "
-    "journal was restored from an older copy, the other message may be your own: do not report it again",
-}
-"""Why a message waits or was refused, by the reason in the ledger, if the silo can do something about it."""
+WORDS: dict[str, dict[str, str]] = parse_toml(files(__package__).joinpath("words.toml").read_text("utf-8"))
+EXPLANATIONS = WORDS["explanations"]
 
 
 def send_message(

@@ -59,7 +59,7 @@ def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Statement
     return found
 
 
-def _describe_origin(results: Results, *, all_looks: bool = False) -> SimpleNamespace:
+def _describe_origin(results: Results, *, all_looks: bool) -> SimpleNamespace:
     """Return the facts of method.md, reading.md and limits.md; `all_looks` while a survey is open."""
     estimates = results.estimates
     return SimpleNamespace(
@@ -75,16 +75,9 @@ def _describe_origin(results: Results, *, all_looks: bool = False) -> SimpleName
     )
 
 
-def find_method(results: Results) -> list[Statement]:
-    return TEXTS.section("method", _describe_origin(results))
-
-
-def find_terms(results: Results, *, all_looks: bool = False) -> list[Statement]:
-    return TEXTS.section("reading", _describe_origin(results, all_looks=all_looks))
-
-
-def find_limits(results: Results) -> list[Statement]:
-    return TEXTS.section("limits", _describe_origin(results))
+def explain(topic: str, results: Results, *, all_looks: bool = False) -> list[Statement]:
+    """Return the method, how to read the results ("reading"), or their limits."""
+    return TEXTS.section(topic, _describe_origin(results, all_looks=all_looks))
 
 
 _ABBREVIATED = ("DE", "SUE", "OUE", "SHE", "THE", "SS", "count_table")

@@ -177,7 +177,7 @@ def build_method(results: Results) -> Section:
     privacy = results.privacy
     rounds = ((False, privacy.people), (True, privacy.validation))
     tables = [_list_questions(each, validation=is_validation) for is_validation, each in rounds if each]
-    return make_section("method", [*model.find_method(results), *tables, *list_mechanisms(results)])
+    return make_section("method", [*model.explain("method", results), *tables, *list_mechanisms(results)])
 
 
 def list_mechanisms(results: Results) -> list[Note]:
@@ -186,11 +186,11 @@ def list_mechanisms(results: Results) -> list[Note]:
 
 
 def build_reading(results: Results, *, all_looks: bool = False) -> Section:
-    return make_section("reading", [Terms(model.find_terms(results, all_looks=all_looks))])
+    return make_section("reading", [Terms(model.explain("reading", results, all_looks=all_looks))])
 
 
 def build_limits(results: Results) -> Section:
-    return make_section("limits", [Bullets(model.find_limits(results))], classes=results.has_label)
+    return make_section("limits", [Bullets(model.explain("limits", results))], classes=results.has_label)
 
 
 def build_citation(results: Results) -> Section:

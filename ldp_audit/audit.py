@@ -24,8 +24,7 @@ from ldp_audit.homogeneity import check_homogeneity
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
 from ldp_audit.relay_audit import check_relay
 from ldp_audit.request_capture import check_requests
-from ldp_audit.series_audit import SeriesDevice, check_series
-from ldp_audit.standing_audit import StandingDevice, check_standing
+from ldp_audit.series_audit import SeriesDevice, StandingDevice, check_series, check_standing
 from ldp_audit.timing import check_timing
 
 FORKED_COPIES = 64

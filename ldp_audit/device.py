@@ -17,8 +17,7 @@ from encoders.survey import Plan
 from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Person
 from ldp_audit.request_capture import SURVEYS_URL, Request, capture_requests
-from ldp_audit.series_audit import Bodies, History, simulate_clock
-from ldp_audit.standing_audit import Offer, row_of
+from ldp_audit.series_audit import Bodies, History, Offer, row_of, simulate_clock
 from ldp_client import Client, Journal, Response, State, TransportError, make_report
 
 _OFFLINE_SECONDS = 0.03

@@ -13,7 +13,7 @@ from ldp_audit import audit
 from ldp_audit.device import PublicClient
 from ldp_audit.people import make_people
 from ldp_audit.result import SERIES
-from ldp_audit.standing_audit import check_standing
+from ldp_audit.series_audit import check_standing
 from tests.support.relays import relayed_plan
 from tests.support.surveys import SLEEP
 

@@ -86,15 +86,14 @@ def count_questions(plan: Plan) -> str:
     if plan.validation:
         return questions
     features = len({index for question in plan.questions for index in question.feature_indices})
-    reasons = []
-    if any(question.moment == MEAN for question in plan.questions):
-        reasons.append("a number takes two")
-    if any(len(question.feature_indices) > 1 and not question.moment for question in plan.questions):
-        reasons.append("some ask for several features")
-    if any(question.width > 1 for question in plan.questions):
-        reasons.append("a feature with levels takes one for each level")
-    if any(not question.feature_indices for question in plan.questions):
-        reasons.append("one asks for the label alone")
+    stated = TEXTS.section(
+        "questions",
+        has_numbers=any(each.moment == MEAN for each in plan.questions),
+        has_tables=any(len(each.feature_indices) > 1 and not each.moment for each in plan.questions),
+        has_levels=any(each.width > 1 for each in plan.questions),
+        has_label=any(not each.feature_indices for each in plan.questions),
+    )
+    reasons = list(map(str, stated))
     if reasons and plan.asks_all:
         reasons.append("each costs a part of epsilon")
     asked = f"{Counted(features, 'feature')}, asked in "

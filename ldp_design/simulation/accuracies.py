@@ -106,7 +106,13 @@ class Simulation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
-        return asdict(self) | {"non_private": self.non_private}
+        return {
+            "rows": [asdict(row) for row in self.rows],
+            "non_private": self.non_private,
+            "majority": self.majority,
+            "majority_class": self.majority_class,
+            "public_share": self.public_share,
+        }
 
 
 def simulate(

@@ -85,10 +85,7 @@ def _parser() -> ArgumentParser:
     status.add_argument("--max-age", type=float, metavar="DAYS", help=_HELP["max-age"])
     for invited in (grant, report):
         token = invited.add_mutually_exclusive_group()
-        text = (
-            "A file that contains only the invitation, if the survey needs one. Each message needs another."
-        )
-        token.add_argument("--token-file", type=Path, metavar="FILE", help=text)
+        token.add_argument("--token-file", type=Path, metavar="FILE", help=_HELP["token-file"])
         token.add_argument("--token", help="The invitation itself. Other users of this machine can read it.")
     for with_plan in (grant, preview, report, flush):
         _add_advanced(with_plan, reads=with_plan in (preview, report), sends=with_plan in (report, flush))

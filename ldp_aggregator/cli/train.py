@@ -165,14 +165,18 @@ def main(
     results = make(snapshot, estimator, validation=validation, silos=silos, audit=audit)
     try:
         save_results(output, results)
-        if onnx_file:
-            classifiers.save_onnx(onnx_file, classifiers.NaiveBayes.from_results(results))
-        if csv_file:
-            write_atomically(csv_file, dump_table(build_full_table(results)).encode())
+        _write_further(onnx_file, csv_file, results)
     finally:  # the summary is printed even if a file cannot be written
         click.echo(dump_summary(results) if as_json else f"{format_summary(results)}\n")
     *others, last = [str(path) for path in outputs.values() if path]
     click.echo(f"wrote {', '.join(others)}{' and ' if others else ''}{last}", err=as_json)
+
+
+def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Results) -> None:
+    if onnx_file:
+        classifiers.save_onnx(onnx_file, classifiers.NaiveBayes.from_results(results))
+    if csv_file:
+        write_atomically(csv_file, dump_table(build_full_table(results)).encode())
 
 
 def _load_plan(path: Path) -> Plan | SiloPlan:

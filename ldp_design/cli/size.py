@@ -120,10 +120,7 @@ def size(
     users = parsed.users if whole.waves else users or parsed.users
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     if questions:
-        limit = margin or survey_size.DEFAULT_MARGIN
-        found = [each for survey in surveys for each in survey_size.size_questions(survey, limit)]
-        listed = json.dumps([each._asdict() for each in found]) if as_json else format_questions(found, limit)
-        click.echo(listed)
+        _print_questions(surveys, margin or survey_size.DEFAULT_MARGIN, as_json)
         return
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
     known = assumed_people.read_pilot(pilot) if pilot else None
@@ -132,12 +129,7 @@ def size(
     if whole.waves and len(sizes) == 1:
         total = None if margin or accuracy else whole.users
         sizes = [survey_size.add_series(sizes[0], len(whole.waves.list), total)]
-    if as_json:
-        click.echo(json.dumps([each.as_dict() for each in sizes]))
-    elif len(sizes) == 1:
-        click.echo(format_size(sizes[0]))
-    else:
-        click.echo(format_comparison(sizes, by_epsilon=len(surveys) > 1))
+    _print_sizes(sizes, len(surveys) > 1, as_json)
 
 
 def _choose_waves(survey: Survey, count: int | None, users: int | None) -> Survey:
@@ -156,6 +148,15 @@ def _choose_waves(survey: Survey, count: int | None, users: int | None) -> Surve
     return survey
 
 
+def _print_sizes(sizes: Sequence[survey_size.Size], by_epsilon: bool, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps([each.as_dict() for each in sizes]))
+    elif len(sizes) == 1:
+        click.echo(format_size(sizes[0]))
+    else:
+        click.echo(format_comparison(sizes, by_epsilon=by_epsilon))
+
+
 def _parse_shares(
     text: str | None, labels: Sequence[str], pilot: Path | None
 ) -> assumed_people.LabelShares | None:
@@ -167,6 +168,12 @@ def _parse_shares(
         return assumed_people.parse_label_shares(text, labels)
     except assumed_people.LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
+
+
+def _print_questions(surveys: Sequence[Survey], margin: float, as_json: bool) -> None:
+    found = [each for survey in surveys for each in survey_size.size_questions(survey, margin)]
+    rows = [each._asdict() for each in found]
+    click.echo(json.dumps(rows) if as_json else format_questions(found, margin))
 
 
 def _print_silos(

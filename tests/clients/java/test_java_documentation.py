@@ -152,11 +152,14 @@ def test_the_kotlin_examples_run(base, tmp_path):
     with urllib.request.urlopen(f"{base}/v1/surveys/{SURVEY}") as response:
         plan.write_bytes(response.read())
     printed = run("java", "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals")
-    shown = re.findall(r"client\.(?:status|report)\(.*// (?:at first: )?(.*)$", "\n".join(lines), re.MULTILINE)
+    shown = re.findall(
+        r"client\.(?:status|report)\(.*// (?:at first: )?(.*)$", "\n".join(lines), re.MULTILINE
+    )
     first, *preview, done, answered, withdrawn = printed.splitlines()
     assert [first, answered] == shown
     assert "What would be sent" in "\n".join(preview)
     assert (done, withdrawn) == ("SUCCESS", "sent")
+
 
 def test_the_java_example_runs(base, tmp_path):
     [code] = blocks_of(PAGE, "java")

@@ -89,7 +89,11 @@ def create_app(
         store=store,
         plans=plans,
         intakes={survey: Intake(plan, store, group) for survey, plan in plans.items()},
-        texts=_make_texts(plans),
+        texts={
+            survey: CachedResponse(plan.texts.json, "application/json")
+            for survey, plan in plans.items()
+            if plan.texts
+        },
         signatures=signatures or {},
         keys=keys or {},
         lost=lost,
@@ -125,11 +129,3 @@ def _read_plans(store: Store, stored: Mapping[str, bytes]) -> dict[str, Plan | S
             except SurveyError:
                 logs.log_event("texts-unreadable", logging.ERROR, survey=survey)
     return plans
-
-
-def _make_texts(plans: Mapping[str, Plan | SiloPlan]) -> dict[str, CachedResponse]:
-    return {
-        survey: CachedResponse(plan.texts.json, "application/json")
-        for survey, plan in plans.items()
-        if plan.texts
-    }

@@ -212,7 +212,9 @@ def estimate_survey(
         features=features,
         poisoning=summary,
         tables=describe_tables(raw.tables),
-        validation_result=_find_result(snapshot),
+        validation_result=ValidationResult.from_snapshot(snapshot)
+        if isinstance(snapshot, Snapshot) and plan.validation
+        else None,
         validation=estimate_snapshot(validation, poisoning=poisoning) if validation else None,
         silos=SiloSummary.from_estimates(surveys),
     )
@@ -269,12 +271,6 @@ def to_covariance(
     if not estimate.n:
         return np.full((size, size), np.inf)
     return compute_sum_covariances(estimate, np.eye(size), 1, 0)
-
-
-def _find_result(snapshot: AnySnapshot) -> ValidationResult | None:
-    if isinstance(snapshot, Snapshot) and snapshot.plan.validation:
-        return ValidationResult.from_snapshot(snapshot)
-    return None
 
 
 def _mask_unselected(

@@ -18,7 +18,8 @@ import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import Infinite, require
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 Z95 = 1.959963984540054

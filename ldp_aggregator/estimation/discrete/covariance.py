@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray
 
 LAPLACE_KURTOSIS = 3.0
@@ -262,30 +261,6 @@ def weigh_covariances(
         for law in each.supports
     )
     return FrequencyCovariance(distribution, n, **sums, fourth=add("fourth", 4), supports=tuple(supports))
-
-
-class TableEstimate(Protocol):
-    """Raw frequencies of the cells (value, label) of one discrete feature, from any source."""
-
-    @property
-    def n(self) -> int:
-        """Number of reports or rows; without any, nothing is known."""
-
-    @property
-    def raw(self) -> FloatArray:
-        """Unbiased frequencies, (A k,); the cell of value a and class c is a k + c."""
-
-    @property
-    def covariance(self) -> FrequencyCovariance:
-        """The covariance of `raw`."""
-
-    @property
-    def mechanism(self) -> str:
-        """The names of the mechanisms, joined by " + "."""
-
-    @property
-    def asked_features(self) -> tuple[Feature, ...]:
-        """The features that the same reports ask about."""
 
 
 def excess_kurtosis(fourth: FloatArray | float, variance: FloatArray) -> FloatArray:

@@ -15,11 +15,12 @@ from typing import Self
 import numpy as np
 
 from encoders.mechanisms.counted_table import laplace_variance
+from encoders.survey import Feature, NumericFeature
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_prior import PooledPrior, pool_prior
-from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS, FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE, CombinedFrequencies
+from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS, FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE, CombinedFrequencies, TableEstimate
 from ldp_aggregator.estimation.numeric.moments import ABSENT, Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, ClassCounts, NoisyTable, estimate_table
@@ -324,16 +325,15 @@ class SiloTables:
         return pool_prior([], self.k)
 
     def estimate_features(self) -> list[TableEstimate | ClassMoments]:
-        return [self._estimate_feature(index) for index in range(len(self.tables))]
+        return list(map(self._estimate_feature, self.tables, self.plan.features))
 
-    def _estimate_feature(self, index: int) -> TableEstimate | ClassMoments:
-        table, is_number = self.tables[index], self.tables[index].unit > 1
+    def _estimate_feature(self, table: NoisyTable, feature: Feature) -> TableEstimate | ClassMoments:
+        is_number = isinstance(feature, NumericFeature)
         if self.classes:
             estimate = SoftMoments.from_table if is_number else estimate_table
             return estimate(table, self.classes)
         if is_number:
-            can_be_missing = self.plan.features[index].missing == "category"
-            return ClassMoments((), self.prior, can_be_missing)
+            return ClassMoments((), self.prior, feature.missing == "category")
         size = table.cells.size
         covariance = FrequencyCovariance.unknown(np.full(size, 1 / size))
         return CombinedFrequencies(0, np.full(size, math.nan), covariance, COUNT_TABLE, ())

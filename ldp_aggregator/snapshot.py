@@ -154,8 +154,8 @@ class Snapshot(CounterSnapshot[Plan]):
         apart = [(each, self.plan.in_wave(each, index)) for each in self.plan.questions for index in chosen]
         keys = [(each.key, other.key) for each, other in apart]
         keys += [(each.support_key, other.support_key) for each, other in apart]
-        known = ((key, self.totals[key_apart]) for key, key_apart in keys if key_apart in self.totals)
-        return replace(self, totals=sum_totals(known), wave=wave)
+        found = ((key, self.totals[key_apart]) for key, key_apart in keys if key_apart in self.totals)
+        return replace(self, totals=sum_totals(found), wave=wave)
 
     def _choose_plan(self, other: CounterSnapshot[Any]) -> Plan:
         if not isinstance(other, Snapshot):

@@ -6,13 +6,13 @@ Every mistake is noted with its path, so that all of them are reported at once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from encoders.canonical import MAX_DIGITS, decimal_text, equal_width_edges, look_of, parse_decimal, text_fault
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
-from encoders.errors import RowError
+from encoders.errors import RowError, SurveyError
 from encoders.survey.compiled_plan import ENROLMENTS, LOCAL, is_survey_id
 from encoders.survey.conditions import KEY, read_conditions
 from encoders.survey.features import (
@@ -109,6 +109,16 @@ class SchemaReader:
     def note(self, path: Path, why: str, value: str = "") -> None:
         if (mistake := Mistake(path, why, value)) not in self.mistakes:
             self.mistakes.append(mistake)
+
+    def accepts(self, check: Callable[[], object]) -> bool:
+        """Return whether a check passes; note its problems, where the name of a feature may contain dots."""
+        try:
+            check()
+        except SurveyError as error:
+            for each in error.problems:
+                self.note(tuple(each.field.split(".", 2)), each.why)
+            return False
+        return True
 
     # -- entries that occur in several tables ------------------------------------------------
 

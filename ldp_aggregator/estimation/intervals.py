@@ -143,7 +143,7 @@ def estimate_share_intervals(
 ) -> IntervalEstimate:
     """Return P(value) of a question, (A,), with its intervals: the sum over the k classes."""
     shares = frequencies.raw.reshape(-1, k).sum(axis=1)
-    return estimate_cells(shares, frequencies.covariance.sum_classes(k), count)
+    return estimate_cells(shares, frequencies.covariance.sum_cells(k, axis=1), count)
 
 
 def estimate_cells(

@@ -217,15 +217,12 @@ class FrequencyCovariance:
     def evaluate_at(self, distribution: FloatArray) -> FrequencyCovariance:
         return replace(self, distribution=distribution, stated_variance=None)
 
-    def sum_classes(self, k: int) -> FrequencyCovariance:
-        return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=1), k)
-
-    def sum_values(self, k: int) -> FrequencyCovariance:
-        return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=0), self.distribution.size // k)
-
-    def _sum_cells(self, distribution: FloatArray, cells: int) -> FrequencyCovariance:
+    def sum_cells(self, k: int, axis: int) -> FrequencyCovariance:
+        """Return the covariance of the sums over the values of each class (0), or the k classes (1)."""
+        table = self.distribution.reshape(-1, k)
+        cells = table.shape[axis]
         return replace(
-            self.evaluate_at(distribution),
+            self.evaluate_at(table.sum(axis=axis)),
             floor=self.floor * cells,
             shared=self.shared * cells**2,
             slope=self.slope * cells,

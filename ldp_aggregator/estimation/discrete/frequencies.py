@@ -190,7 +190,7 @@ def sum_classes(estimate: TableEstimate, k: int) -> CombinedFrequencies:
     return CombinedFrequencies(
         n=estimate.n,
         raw=estimate.raw.reshape(-1, k).sum(axis=1),
-        covariance=estimate.covariance.sum_classes(k) if estimate.n else estimate.covariance,
+        covariance=estimate.covariance.sum_cells(k, axis=1) if estimate.n else estimate.covariance,
         mechanism=estimate.mechanism,
         asked_features=estimate.asked_features,
     )

@@ -79,8 +79,7 @@ def save_results(path: str | os.PathLike[str], results: Results) -> None:
 
 def dump_results(results: Results) -> bytes:
     plan = results.plan
-    if isinstance(plan, Plan):
-        refuse_validation(plan)
+    refuse_validation(plan)
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -204,7 +203,7 @@ def _read_results(content: dict[str, Any]) -> Results:
         build = from_json(Build, content["build"]) if "build" in content else None
     with reading("series"):
         series = from_json(Series, content["series"]) if "series" in content else None
-        waves = found.plan.waves if isinstance(found.plan, Plan) else None
+        waves = found.plan.waves
         names = {ALL_WAVES, *(each.name for each in waves.list)} if waves else set()
         require(not series or {series.wave, *series.waves} <= names, "wave: is not one of the plan")
     return Results(

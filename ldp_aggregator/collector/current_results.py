@@ -78,5 +78,5 @@ def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
 
 
 def _wave_of(plan: Plan | SiloPlan, question: CountedQuestion) -> dict[str, str]:
-    waves = plan.waves if isinstance(plan, Plan) else None
+    waves = plan.waves
     return {"wave": waves.list[question.index // len(plan.questions)].name} if waves else {}

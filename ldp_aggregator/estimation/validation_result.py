@@ -143,7 +143,7 @@ def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
         )
 
 
-def refuse_validation(survey: Survey | Plan) -> None:
+def refuse_validation(survey: Survey | Plan | SiloPlan) -> None:
     """Raise SurveyError if a survey is a validation round, but must ask about people."""
     if survey.validation:
         raise SurveyError(

@@ -128,9 +128,9 @@ class SchemaReader:
                 hint = self.hints.get(((*path, "")[0], key)) or f"known: {', '.join(sorted(known))}"
                 self.note((*path, key), f"is not an entry here; {hint}")
 
-    def check_name(self, name: str, path: Path) -> None:
-        if not name:
-            self.note(path, "needs a name")
+    def check_name(self, name: object, path: Path, absent: str = "needs a name") -> None:
+        if not (isinstance(name, str) and name):
+            self.note(path, absent)
         elif why := text_fault(name):
             self.note(path, f"needs another name: this one {why}")
 
@@ -267,10 +267,7 @@ class SchemaReader:
         if "label" not in self.document:
             return NO_LABEL
         name = table.get("name")
-        if not (isinstance(name, str) and name):
-            self.note(("label", "name"), "needs the name of the label's column")
-        elif why := text_fault(name):
-            self.note(("label", "name"), f"needs another name: this one {why}")
+        self.check_name(name, ("label", "name"), "needs the name of the label's column")
         return Label(str(name), self.read_values(table.get("values"), ("label", "values"), 2))
 
     # -- [features.NAME] -------------------------------------------------------------------

@@ -39,18 +39,12 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
 def true_answers(question: Question, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
     """Return true answers of rows, (m,), or (m, numbers) of several at once, as :meth:`Question.value`."""
     own = label_codes[rows] if question.label.exists else np.zeros_like(rows)
-    if not question.mechanism.multivariate:
-        found = [
-            (codes[rows, index] + question.shift) // question.width for index in question.feature_indices
-        ]
-        if question.moment == SQUARE:
-            found = [square_code(each) for each in found]
-        return sum(map(mul, found, question.strides), own)
-    numbers = codes[rows[:, None], list(question.feature_indices)]
+    found = [(codes[rows, index] + question.shift) // question.width for index in question.feature_indices]
     if question.moment == SQUARE:
-        numbers = square_code(numbers)
-    answers: IntArray = numbers * len(question.label.values) + own[:, None]
-    return answers
+        found = [square_code(each) for each in found]
+    if question.mechanism.multivariate:
+        return np.stack([each * len(question.label.values) + own for each in found], axis=1)
+    return sum(map(mul, found, question.strides), own)
 
 
 def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:

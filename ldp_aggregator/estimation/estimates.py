@@ -254,7 +254,7 @@ def to_covariance(
     EstimationError
         If the survey does not ask for shares of that name, for example of a number.
     """
-    _, raw = _estimate_raw(snapshot.select() if isinstance(snapshot, Snapshot) else snapshot, silos)
+    _, raw = _estimate_raw(snapshot.select(), silos)
     label, shares = snapshot.plan.label.name, raw.feature_estimates if by_class else raw.share_estimates
     if name and name == label:
         return raw.prior.covariance if raw.prior.known else np.full((raw.k, raw.k), np.inf)

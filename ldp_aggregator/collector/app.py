@@ -89,11 +89,7 @@ def create_app(
         store=store,
         plans=plans,
         intakes={survey: Intake(plan, store, group) for survey, plan in plans.items()},
-        texts={
-            survey: CachedResponse(plan.texts.json, "application/json")
-            for survey, plan in plans.items()
-            if plan.texts
-        },
+        texts=_make_texts(plans),
         signatures=signatures or {},
         keys=keys or {},
         lost=lost,
@@ -129,3 +125,11 @@ def _read_plans(store: Store, stored: Mapping[str, bytes]) -> dict[str, Plan | S
             except SurveyError:
                 logs.log_event("texts-unreadable", logging.ERROR, survey=survey)
     return plans
+
+
+def _make_texts(plans: Mapping[str, Plan | SiloPlan]) -> dict[str, CachedResponse]:
+    return {
+        survey: CachedResponse(plan.texts.json, "application/json")
+        for survey, plan in plans.items()
+        if plan.texts
+    }

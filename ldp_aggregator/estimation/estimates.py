@@ -212,9 +212,7 @@ def estimate_survey(
         features=features,
         poisoning=summary,
         tables=describe_tables(raw.tables),
-        validation_result=ValidationResult.from_snapshot(snapshot)
-        if isinstance(snapshot, Snapshot) and plan.validation
-        else None,
+        validation_result=ValidationResult.from_snapshot(snapshot) if plan.validation else None,
         validation=estimate_snapshot(validation, poisoning=poisoning) if validation else None,
         silos=SiloSummary.from_estimates(surveys),
     )

@@ -48,7 +48,7 @@ class ValidationResult:
     JSON_DERIVED = ("selected_k",)
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+    def from_snapshot(cls, snapshot: AnySnapshot) -> Self:
         raw = compute_raw_estimates(snapshot)
         prior = raw.prior.estimate
         value, stderr, low, high, *_ = (each[_RIGHT] for each in vars(prior).values())

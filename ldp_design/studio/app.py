@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import queue
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -22,6 +20,7 @@ from ldp_design.studio.edits import apply_operations
 from ldp_design.studio.imports import MAX_BYTES, import_file, read_example, write_new
 from ldp_design.studio.publish import make_files, sign_survey, write_folder, zip_files
 from ldp_design.studio.session import Session
+from ldp_design.studio.simulation import simulate_sizes
 from ldp_design.studio.sizes import describe_sizes
 
 _MEDIA_TYPES = {
@@ -129,21 +128,24 @@ def _find(functions: Mapping[str, Any], name: str) -> Any:
     return functions[name]
 
 
-def _stream(session: Session, run: Callable[[Session, Callable[[object], None]], None]) -> Response:
-    """Return a line of JSON for each item that a function gives, and one with a message for an error."""
-    news: queue.SimpleQueue[object] = queue.SimpleQueue()
+def _stream(session: Session, describe: Callable[[str], Iterator[dict[str, Any]]]) -> Response:
+    """Return a line of JSON for each item about the survey, until it changes, or for an error.
 
-    def work() -> None:
-        try:
-            with session.running():
-                run(session, news.put)
-        except Exception as error:  # the thread would print all of it
-            news.put(_describe_failure(error)[0])
-        news.put(None)
+    If the page closes the connection, the response is closed, and with it the iterator.
+    """
+    version = session.version
 
-    threading.Thread(target=work, daemon=True).start()
-    lines = (json.dumps(each) + "\n" for each in iter(news.get, None))
-    return Response(lines, mimetype="application/x-ndjson")
+    def lines() -> Iterator[str]:
+        with session.running():
+            try:
+                for each in describe(session.file.text):
+                    if session.version != version:
+                        return
+                    yield json.dumps(each | {"version": version}) + "\n"
+            except Exception as error:  # the server would print all of it
+                yield json.dumps(_describe_failure(error)[0]) + "\n"
+
+    return Response(lines(), mimetype="application/x-ndjson")
 
 
 def _import(session: Session, body: bytes) -> object:
@@ -166,14 +168,6 @@ def _publish(session: Session, body: Any) -> Any:
     return {"folder": str(write_folder(path, made))}
 
 
-def _describe_sizes(session: Session, give: Callable[[object], None]) -> None:
-    version = session.version
-    for each in describe_sizes(session.file.text):
-        if session.version != version:
-            return
-        give(each | {"version": version})
-
-
 _ANSWERS: Mapping[str, Callable[[Session], Any]] = {
     "state": Session.describe,
     "text": lambda session: {"text": session.file.text},
@@ -181,7 +175,10 @@ _ANSWERS: Mapping[str, Callable[[Session], Any]] = {
     "people": lambda session: session.pilot.make_people(request.args.get("count", 100, int)),
     "count": lambda session: {"reports": session.count_reports()},
 }
-_STREAMS: Mapping[str, Callable[[Session, Callable[[object], None]], None]] = {"sizes": _describe_sizes}
+_STREAMS: Mapping[str, Callable[[str], Iterator[dict[str, Any]]]] = {
+    "sizes": describe_sizes,
+    "simulation": simulate_sizes,
+}
 _CHANGES: Mapping[str, Callable[[Session, Any], object]] = {
     "edit": lambda session, body: session.file.change(
         apply_operations(session.file.text, body["operations"])

@@ -1,6 +1,6 @@
 """What a survey will show, and which changes would make it more precise, each with its effect.
 
-Margins are those of `ldp-survey size`, in closed form; nothing is simulated.
+Margins are those of `ldp-survey size`, in closed form; :mod:`simulation` checks them on request.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from encoders.errors import LdpError, SurveyError
-from encoders.survey import Survey, read_survey
+from encoders.survey import read_survey
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_design.authoring.toml_patch import Tables, parse_tables
 from ldp_design.sizing.assumed_people import assume_population
@@ -34,13 +34,10 @@ Suggestion = tuple[str, dict[str, Any], list[dict[str, Any]]]
 
 def compute_size(text: str) -> Size:
     """Return the margins to expect of a survey, of one wave if it has several; raises SurveyError."""
-    return compare_sizes(survey := _read(text), users=(survey.users or DEFAULT_USERS,))[0]
-
-
-def _read(text: str) -> Survey:
     survey = read_survey(text)
     refuse_validation(survey)
-    return survey.of_one_wave()
+    wave = survey.of_one_wave()
+    return compare_sizes(wave, users=(wave.users or DEFAULT_USERS,))[0]
 
 
 def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
@@ -71,9 +68,9 @@ def _describe_margin(margin: Margin) -> dict[str, Any]:
         "name": margin.name,
         "grade": str(margin.grade),
         "share": margin.typical if margin.values else None,
-        "margin": _finite(margin.margin),
-        "useful": _finite(margin.useful_margin),
-        "typical": _finite(margin.typical),
+        "margin": finite(margin.margin),
+        "useful": finite(margin.useful_margin),
+        "typical": finite(margin.typical),
         "unit": margin.unit,
     }
 
@@ -83,7 +80,7 @@ def _summarise(size: Size) -> dict[str, Any]:
     return {"widest": min(widest, _WIDE), "noise": list(size.noise)}
 
 
-def _finite(number: float) -> float | None:
+def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 

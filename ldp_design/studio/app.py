@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from flask import Blueprint, Flask, Response, request
-from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.exceptions import HTTPException
 
 from encoders.extras import EXPECTED_ERRORS, describe_error
 from ldp_aggregator.form_page.page import SCRIPT, read_script
@@ -18,19 +18,11 @@ from ldp_design.studio.access import Access
 from ldp_design.studio.checked import describe_preview
 from ldp_design.studio.edits import apply_operations
 from ldp_design.studio.imports import MAX_BYTES, import_file, read_example, write_new
-from ldp_design.studio.publish import make_files, sign_survey, write_folder, zip_files
+from ldp_design.studio.publish import make_draft, make_files, sign_survey, write_folder, zip_files
 from ldp_design.studio.session import Session
-from ldp_design.studio.simulation import simulate_sizes
-from ldp_design.studio.sizes import describe_sizes
+from ldp_design.studio.sizes import describe_sizes, simulate_sizes
 
-_MEDIA_TYPES = {
-    ".css": "text/css",
-    ".html": "text/html",
-    ".js": "text/javascript",
-    ".json": "application/json",
-}
-_JS = "text/javascript"
-_FRAMES = ("preview.html", "people.html", "frame.css", "preview.js", "people.js", SCRIPT)
+_FRAMES = ("preview.html", "people.html", "frame.css", "frame.js", SCRIPT)
 _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 _FRAME_POLICY = (
     "default-src 'none'; script-src {origin}; style-src {origin} {style}; img-src data:; "
@@ -87,12 +79,10 @@ def _add_files(pages: Blueprint, session: Session) -> None:
 
 
 def _add_frames(app: Flask, pages: Blueprint, access: Access) -> None:
-    @app.get(f"{access.frames}<name>")
+    @app.get(f"{access.frames}<any{_FRAMES}:name>")
     def frame_file(name: str) -> Response:
-        if name not in _FRAMES:
-            raise NotFound
-        is_script = name == SCRIPT
-        response = Response(read_script(), 200, None, _JS) if is_script else pages.send_static_file(name)
+        script = Response(read_script(), mimetype="text/javascript") if name == SCRIPT else None
+        response = script or pages.send_static_file(name)
         connect = "http://127.0.0.1:*" if name == "people.html" else "'none'"
         policy = _FRAME_POLICY.format(origin=access.origin, style=_EMPTY_STYLE, connect=connect)
         response.headers["Content-Security-Policy"] = policy
@@ -104,28 +94,22 @@ def _add_frames(app: Flask, pages: Blueprint, access: Access) -> None:
 
 
 def _add_api(pages: Blueprint, session: Session) -> None:
-    @pages.get("/api/<name>")
+    @pages.get(f"/api/<any{(*_ANSWERS,)}:name>")
     def answer(name: str) -> Any:
-        return _find(_ANSWERS, name)(session)
+        return _ANSWERS[name](session)
 
-    @pages.get("/api/stream/<name>")
+    @pages.get(f"/api/stream/<any{(*_STREAMS,)}:name>")
     def stream(name: str) -> Response:
-        return _stream(session, _find(_STREAMS, name))
+        return _stream(session, _STREAMS[name])
 
-    @pages.post("/api/<name>")
+    @pages.post(f"/api/<any{(*_CHANGES, *_JOBS)}:name>")
     def act(name: str) -> Any:
         body = request.get_json() if request.is_json else request.get_data()
         if name in _JOBS:  # without the lock
             with session.running():
                 done = _JOBS[name](session, body)
             return done or session.change()
-        return session.change(lambda: _find(_CHANGES, name)(session, body))
-
-
-def _find(functions: Mapping[str, Any], name: str) -> Any:
-    if name not in functions:
-        raise NotFound
-    return functions[name]
+        return session.change(lambda: _CHANGES[name](session, body))
 
 
 def _stream(session: Session, describe: Callable[[str], Iterator[dict[str, Any]]]) -> Response:
@@ -149,7 +133,8 @@ def _stream(session: Session, describe: Callable[[str], Iterator[dict[str, Any]]
 
 
 def _import(session: Session, body: bytes) -> object:
-    text, notes = import_file(request.args["name"], body, request.args.getlist("language"))
+    wanted, spoken = request.args.getlist("language"), request.args.get("spoken", "en")
+    text, notes = import_file(request.args["name"], body, wanted, spoken)
     with session.lock:
         session.notes = notes
         return session.change(lambda: session.file.change(text))
@@ -162,10 +147,10 @@ def _begin(session: Session, body: Any) -> None:
 
 def _publish(session: Session, body: Any) -> Any:
     path, facts = session.published()
-    made = make_files(path, facts, body["collector"].strip(), allows_english=body["allowEnglish"])
-    if body["form"] == "zip":
-        return Response(zip_files(made), mimetype="application/zip")
-    return {"folder": str(write_folder(path, made))}
+    made = make_draft(path, facts, body) if body["form"] == "draft" else make_files(path, facts, body)
+    if body["form"] == "folder":
+        return {"folder": str(write_folder(path, made))}
+    return Response(zip_files(made), mimetype="application/zip")
 
 
 _ANSWERS: Mapping[str, Callable[[Session], Any]] = {

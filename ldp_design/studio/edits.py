@@ -76,7 +76,7 @@ def _read(value: Any) -> Any:
 def _set(tables: Tables, path: Path, value: Any) -> None:
     for key in path[:-1]:
         tables = tables.setdefault(key, {})
-    tables[path[-1]] = _read(value)
+    tables[int(path[-1]) if isinstance(tables, list) else path[-1]] = _read(value)
 
 
 def _delete(tables: Tables, path: Path, _: Any = None) -> None:

@@ -31,8 +31,8 @@ def read(label="", epsilon=2):
 
 @pytest.mark.parametrize("label", ["", _LABEL])
 def test_simulated_margins_are_those_in_closed_form(label):
-    """The seed is fixed. Of 100 normal errors, the 96th smallest is 0.6 to 1.67 times the 95% quantile, except
-    with a probability of 1e-7 on each side (binomial tails); there are 15 comparisons."""
+    """The seed is fixed. Of 100 normal errors, the 96th smallest is 0.6 to 1.67 times the 95% quantile,
+    except with a probability of 1e-7 on each side (binomial tails); there are 15 comparisons."""
     survey, users = read(label), 100_000
     expected = compare_sizes(survey, users=[users])[0].margins
     *_, found = simulate_margins(survey, users)

@@ -58,7 +58,7 @@ def test_german_numbers_have_commas_and_can_be_typed_with_them(author):
     expect(field).to_have_value("0,5")
     author.is_verified()
     author.fill("Epsilon: wie viel eine Antwort verraten darf", "40")
-    expect(page.get_by_text("braucht eine Zahl von 0,001 bis 32, zum Beispiel 1,5")).to_be_visible()
+    expect(page.get_by_text("braucht eine Zahl von 0,001 bis 32, zum Beispiel 1,0")).to_be_visible()
     page.get_by_role("button", name="Rückgängig").click()
     assert "epsilon = 0.5" in author.save()
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from encoders.survey import read_survey
-from tests.ldp_design.studio.browser_author import EXAMPLE, Author
+from tests.ldp_design.studio.browser_author import EXAMPLE, TIMEOUT, Author
 from tests.support.servers import wait_for
 from tests.support.studio import HASTY, processes_of, run_studio
 
@@ -91,7 +91,7 @@ def test_a_page_answers_in_the_trial_and_its_files_are_downloaded(author):
     author.save()
     author.go("publish")
     page.get_by_label("Address of your collector").fill("https://collector.example")
-    with page.expect_download() as download:
+    with page.expect_download(timeout=4 * TIMEOUT) as download:  # commands run first
         page.get_by_role("button", name="Download all as a zip").click()
     assert download.value.suggested_filename == "missed-payments-2026.zip"
     page.get_by_role("button", name="Write to a folder").click()
@@ -111,7 +111,7 @@ def test_a_draft_without_the_keys_of_a_relay_shows_the_form_and_cannot_be_publis
     expect(points).to_contain_text("ldp-collector key plan.json.key")
     expect(points).to_contain_text("After the relay has mixed the answers, epsilon is 1.0")
     expect(page.get_by_role("button", name="Write to a folder")).to_be_disabled()
-    with page.expect_download() as download:
+    with page.expect_download(timeout=4 * TIMEOUT) as download:  # commands run first
         page.get_by_role("button", name="Download a draft").click()
     assert download.value.suggested_filename == "missed-payments-2026-draft.zip"
     with zipfile.ZipFile(download.value.path()) as archive:

@@ -19,7 +19,7 @@ from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS, model
 from ldp_aggregator.statements.data import find_classes_and_features, find_data, find_silos, find_validation
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
-from ldp_aggregator.statements.rules import is_known
+from ldp_aggregator.statements.rules import find_known_majority, is_known
 from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
 from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow, group_by_feature
 from ldp_aggregator.views.estimate_tables import (
@@ -62,7 +62,7 @@ def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]
 
 def list_facts(results: Results) -> dict[str, str]:
     used, names = results.used_features, [entry.name for entry, _ in results.joined_features]
-    plan, majority = results.plan, results.estimates.majority
+    plan, majority = results.plan, find_known_majority(results.estimates)
     stated = TEXTS.section(
         "facts",
         **count_reports(results),

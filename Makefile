@@ -105,7 +105,8 @@ endurance: $(VENV)/.fuzz redis nginx chromium
 # VERSION must be that of encoders/__init__.py, with a section in CHANGELOG.md; TAG=1 makes its tag too.
 release: $(RELEASE)/.release $(VENV)/.dev redis
 	$(RELEASE)/bin/python -m tools.release $(or $(VERSION),$(error which version? make release VERSION=1.0.0)) $(if $(TAG),--tag)
-	file=tests/earlier_builds/$(VERSION).zip && { [ -e $$file ] || $(VENV)/bin/python -m tools.earlier_builds . $$file; }
+	@file=tests/earlier_builds/$(VERSION).zip; [ -e $$file ] \
+	|| { $(VENV)/bin/python -m tools.earlier_builds . $$file >/dev/null && echo "Commit $$file, which later builds must read."; }
 
 test-versions: $(RELEASE)/.release
 	$(RELEASE)/bin/python -m tools.versions

@@ -192,6 +192,17 @@ def test_a_command_names_another_package_that_hides_encoders(tmp_path, command):
     assert found.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "package", sorted({*MAY_IMPORT} - {"encoders", "reduction", "ldp_silo", "ldp_bayes"})
+)
+def test_the_traceback_of_an_import_names_another_package_that_hides_encoders(tmp_path, package):
+    (tmp_path / "encoders.py").touch()
+    code = f"import sys; sys.path[:0] = {[str(tmp_path), str(ROOT)]}; import {package}"
+    found = run_here(code, tmp_path)
+    assert found.returncode == 1
+    assert "# fails if another package 'encoders' hides ours" in found.stderr
+
+
 def run_here(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run code with the packages of a folder."""
     return subprocess.run(

@@ -1,5 +1,6 @@
 """`make release` refuses what is not ready, and takes its notes from the changelog."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -87,6 +88,15 @@ def test_notes_link_to_the_repository(tmp_path, monkeypatch):
         (tmp_path / name).write_text((ROOT / name).read_text("utf-8"))
     release.write_notes(tmp_path, tmp_path, "- [Tea](docs/tea.md)")
     assert "- [Tea](https://ldp-bayes.example/source/docs/tea.md)\n" in (tmp_path / "NOTES.md").read_text()
+
+
+def test_the_umask_does_not_change_a_release(tmp_path):
+    umask = os.umask(0o077)
+    try:
+        release.run("touch", "file", folder=tmp_path)
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.slow

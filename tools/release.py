@@ -51,6 +51,7 @@ def run(*command: object, folder: Path = ROOT, **variables: str) -> str:
         capture_output=True,
         text=True,
         check=False,
+        umask=0o022,  # npm packs the modes of files
     )
     if done.returncode:
         raise ReleaseError(f"{' '.join(map(str, command[:3]))}: {done.stderr or done.stdout}")
@@ -132,6 +133,7 @@ def write_sboms(source: Path, output: Path) -> None:
     run(cyclonedx, "requirements", *options, "-o", python, "deploy/requirements.lock", folder=source)
     bom, version = json.loads(python.read_text("utf-8")), read_version(source)
     bom["metadata"]["component"] |= {"version": version, "purl": f"pkg:pypi/ldp-bayes@{version}"}
+    bom["metadata"].pop("timestamp", None)  # there if SOURCE_DATE_EPOCH is set
     python.write_text(json.dumps(bom, indent=2) + "\n", "utf-8")
     wanted = ("--package-lock-only", "--omit", "dev", "--sbom-type", "library", "--sbom-format", "cyclonedx")
     npm = json.loads(run("npm", "sbom", *wanted, folder=source / "clients/javascript"))

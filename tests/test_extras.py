@@ -132,8 +132,15 @@ def test_a_public_name_without_its_extra_names_it(package, name):
     assert f"{package}.{name} needs the extra [{extra}]: pip install 'ldp-bayes[{extra}]'" in found.stderr
 
 
-def test_the_auditor_as_a_library_names_its_extra():
-    assert "ldp-audit needs the extra [audit]" in run(WITHOUT + "import ldp_audit", EVERY).stderr
+@pytest.mark.parametrize(
+    ("module", "name", "extra"),
+    [
+        ("ldp_audit", "ldp-audit", "audit"),
+        ("ldp_aggregator.collector", "ldp_aggregator.collector", "collector"),
+    ],
+)
+def test_a_public_module_without_its_extra_names_it(module, name, extra):
+    assert f"{name} needs the extra [{extra}]" in run(WITHOUT + f"import {module}", EVERY).stderr
 
 
 def test_other_import_errors_are_not_hidden(monkeypatch):

@@ -29,7 +29,7 @@ NEVER_SET = "ldp-bayes.example"
 """The host of the project's addresses until the owner sets them."""
 REPEATED = {
     "clients/javascript/package.json": r'"version": "(.+)"',
-    "clients/javascript/package-lock.json": r'"version": "(.+)"',
+    "clients/javascript/package-lock.json": r'"version": "(.+)"[^}]+"version": "\1"',
     "deploy/Dockerfile": r"image\.version=(\S+)",
     "CITATION.cff": r"\nversion: (\S+)",
     "docs/embedding-web.md": r"ldp-bayes-(\S+)\.tgz",

@@ -218,10 +218,8 @@ def list_http() -> Iterator[str]:
     for rule in relay.url_map.iter_rules():
         yield f"relay {' '.join(sorted((rule.methods or set()) - {'HEAD'}))} {rule.rule}"
     yield from (f"reason {each}" for each in Reason)
-    yield from (
-        f"relay reason {each}"
-        for each in ({*Outcome} - {Outcome.NEW, Outcome.KNOWN} | {OTHER_PLAN, CODE_MISSING})
-    )
+    others = {Outcome.NEW, Outcome.KNOWN, Outcome.CLOSED}  # those give no reason of relays alone
+    yield from (f"relay reason {each}" for each in {*Outcome, OTHER_PLAN, CODE_MISSING} - others)
     page = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("monitoring.md", "relay.md"))
     for names, labels in re.findall(r"^\| (`ldp_[^|]*) \|([^|]*)\|", page, re.M):
         given = ", ".join(re.findall("`(.*?)`", labels))

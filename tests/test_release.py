@@ -86,8 +86,8 @@ def test_notes_link_to_the_repository(tmp_path, monkeypatch):
     (tmp_path / "encoders").mkdir()
     for name in ("encoders/__init__.py", "pyproject.toml"):
         (tmp_path / name).write_text((ROOT / name).read_text("utf-8"))
-    release.write_notes(tmp_path, tmp_path, "- [Tea](docs/glossary.md)")
-    assert "- [Tea](https://ldp-bayes.example/source/docs/glossary.md)\n" in (tmp_path / "NOTES.md").read_text()
+    release.write_notes(tmp_path, tmp_path, "[Tea](docs/glossary.md)")
+    assert "[Tea](https://ldp-bayes.example/source/docs/glossary.md)" in (tmp_path / "NOTES.md").read_text()
 
 
 def test_the_umask_does_not_change_a_release(tmp_path):

@@ -46,8 +46,11 @@ WITH_NUMPY = ("onnxruntime", "polars", "pyarrow")
 """Packages for tests alone, in versions that fit to those of numpy and pandas."""
 LATER_PYTHONS = ("3.12", "3.13", "3.14")
 QUICK = ("-q", "-n", "2", "-m", "not slow and not clients and not statistics", "-p", "no:cacheprovider")
-OLD_SKLEARN = ("-W", "ignore::pytest.PytestRemovedIn10Warning")
-"""scikit-learn 1.6 gives a generator to pytest's parametrize."""
+OLD_BESIDE_NEW = (
+    *("-W", "ignore::pytest.PytestRemovedIn10Warning"),
+    *("-W", "ignore::pyparsing.warnings.PyparsingDeprecationWarning"),
+)
+"""scikit-learn 1.6 gives a generator to pytest's parametrize; matplotlib 3.8 uses old names of pyparsing."""
 
 
 def list_dependencies() -> list[str]:
@@ -147,7 +150,7 @@ class Versions:
             "-m",
             "pytest",
             *QUICK,
-            *OLD_SKLEARN,
+            *OLD_BESIDE_NEW,
             folder=ROOT,
             home=self._folder,
         )

@@ -33,7 +33,7 @@ REPEATED = {
     "deploy/Dockerfile": r"image\.version=(\S+)",
     "CITATION.cff": r"\nversion: (\S+)",
     "docs/embedding-web.md": r"ldp-bayes-(\S+)\.tgz",
-    "docs/embedding-android.md": r"make release VERSION=([^`]+)",
+    "docs/embedding-android.md": r"ldpbayes:ldp-bayes:([^\"]+)",
 }
 """The files that repeat the version, with its place."""
 

@@ -122,7 +122,7 @@ def test_a_large_epsilon_gives_the_shares_and_moments_of_the_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("surveys", small_and_full(30, 250))
+@pytest.mark.parametrize("surveys", small_and_full(30, 250, long=True))
 @pytest.mark.parametrize(
     ("count", "epsilon", "delta"), [(1000, "1", "0"), (300, "1/2", "0"), (500, "1", "1e-6")]
 )
@@ -146,7 +146,7 @@ def test_intervals_contain_the_population_as_often_as_they_state(count, epsilon,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("surveys", small_and_full(50, 250))
+@pytest.mark.parametrize("surveys", small_and_full(50, 250, long=True))
 def test_equal_classes_are_rarely_called_distinguishable(surveys):
     rng, source, marked = np.random.default_rng(3), FastStream(3), {}
     for _ in range(surveys):

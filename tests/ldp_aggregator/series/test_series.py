@@ -179,7 +179,7 @@ def test_the_test_does_not_depend_on_the_order_of_values(mechanism):
     assert tests[0].statistic == pytest.approx(tests[1].statistic)
 
 
-@pytest.mark.parametrize("surveys", small_and_full(25, 400))
+@pytest.mark.parametrize("surveys", small_and_full(25, 400, long=True))
 def test_levels_and_changes_are_covered_and_false_changes_are_rare(surveys):
     """The probability of a false alarm over random seeds is below 1e-7."""
     plan, people = make_plan(), make_people()

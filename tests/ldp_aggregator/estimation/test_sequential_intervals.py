@@ -71,7 +71,7 @@ def test_classes_count_as_distinguishable_if_their_intervals_do_not_overlap():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("surveys", small_and_full(15, 100, long=True))
+@pytest.mark.parametrize("surveys", small_and_full(15, 100))
 def test_at_most_one_survey_in_twenty_excludes_the_truth_at_any_look(surveys):
     plan = make_plan(label=None, features={"tea": ["black", "green"]}, users=PLANNED_REPORTS)
     [question], rng = plan.questions, np.random.default_rng(5)

@@ -49,7 +49,7 @@ def test_random_people_have_every_combination_of_ticks():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", small_and_full({"trials": 100, "copies": 2}, {"trials": 2000, "copies": 8}, long=True))
+@pytest.mark.parametrize("size", small_and_full({"trials": 100, "copies": 2}, {"trials": 2000, "copies": 8}))
 def test_the_client_of_this_project_passes_and_no_text_mentions_a_label(size):
     result = audit(PLAN, alpha=1e-8, requests=10, **size)
     assert result.passed

@@ -146,7 +146,7 @@ def test_intervals_contain_the_population_as_often_as_they_state(count, epsilon,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("surveys", small_and_full(50, 250, long=True))
+@pytest.mark.parametrize("surveys", small_and_full(50, 250))
 def test_equal_classes_are_rarely_called_distinguishable(surveys):
     rng, source, marked = np.random.default_rng(3), FastStream(3), {}
     for _ in range(surveys):

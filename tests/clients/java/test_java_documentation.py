@@ -1,4 +1,4 @@
-"""The Kotlin and Java of docs/embedding-android.md run with a real collector."""
+"""The Kotlin and Java of docs/embedding-android.md run with a real collector, and stand-ins for Android."""
 
 import re
 import shutil
@@ -17,16 +17,80 @@ ROOT = FOLDER.parents[1]
 PAGE = ROOT / "docs" / "embedding-android.md"
 SURVEY = "missed-payments-2026"
 MAIN = """
-fun main(arguments: Array<String>) {
-    val survey = MissedPayments(ClientOptions().journal(java.io.File(arguments[0])).person(null))
-    println(survey.screenOpened())
-    println(survey.preview(exampleRow, "no"))
-    println(survey.personAgreed(exampleRow, "no"))
+suspend fun main(arguments: Array<String>) {
+    val application = android.app.Application(java.io.File(arguments[0]))
+    val model = SurveyModel(application)
+    println(model.screenOpened())
+    println(model.preview(exampleRow, "no"))
+    println(model.personAgreed(exampleRow, "no"))
+    println(model.personWithdrew())
+    check(missedPayments(application) === missedPayments(application))
     MissedPaymentsTest().aReportIsSentOnce()
 }
 """
-JUNIT_TEST = "package org.junit\n\nannotation class Test\n"
-"""Stands for JUnit 4, which the example's test imports."""
+STAND_INS = {
+    "org.junit": "annotation class Test",
+    "android.app": "open class Application(folder: java.io.File) : android.content.Context(folder)",
+    "android.content": """
+        import java.io.File
+
+        open class Context(private val folder: File) {
+            val applicationContext get() = this
+            val noBackupFilesDir get() = folder
+            val assets get() = AssetManager()
+            fun getSharedPreferences(name: String, mode: Int) = SharedPreferences()
+            companion object { const val MODE_PRIVATE = 0 }
+        }
+        class AssetManager { fun open(name: String) = File(name).inputStream() }
+        class SharedPreferences { fun getBoolean(key: String, otherwise: Boolean) = otherwise }
+    """,
+    "androidx.lifecycle": """
+        import android.app.Application
+
+        abstract class AndroidViewModel(private val application: Application) {
+            fun <T : Application> getApplication(): T = application as T
+        }
+    """,
+    "androidx.work": """
+        import android.content.Context
+        import java.util.concurrent.TimeUnit
+
+        enum class NetworkType { CONNECTED }
+        enum class ExistingWorkPolicy { KEEP }
+        object Constraints {
+            class Builder {
+                fun setRequiredNetworkType(type: NetworkType) = this
+                fun build() = Constraints
+            }
+        }
+        class OneTimeWorkRequest(val worker: Class<out Worker>) {
+            class Builder(private val worker: Class<out Worker>) {
+                fun setConstraints(constraints: Constraints) = this
+                fun setInitialDelay(delay: Long, unit: TimeUnit) = this
+                fun build() = OneTimeWorkRequest(worker)
+            }
+        }
+        class WorkerParameters
+        abstract class Worker(val applicationContext: Context, parameters: WorkerParameters) {
+            abstract fun doWork(): Result
+            enum class Result {
+                SUCCESS, RETRY;
+                companion object { fun success() = SUCCESS; fun retry() = RETRY }
+            }
+        }
+        class WorkManager(private val context: Context) {
+            fun enqueueUniqueWork(name: String, policy: ExistingWorkPolicy, request: OneTimeWorkRequest) =
+                println(request.worker.constructors[0].newInstance(context, WorkerParameters())
+                    .let { (it as Worker).doWork() })
+            companion object { fun getInstance(context: Context) = WorkManager(context) }
+        }
+    """,
+    "kotlinx.coroutines": """
+        object Dispatchers { val IO = Unit }
+        suspend fun <T> withContext(context: Unit, block: suspend () -> T): T = block()
+    """,
+}
+"""What the examples use of Android, coroutines and JUnit, by package. Work is done at once, and printed."""
 JAVA_MAIN = """
 import java.io.File;
 import java.util.HashMap;
@@ -45,9 +109,8 @@ final class Main {
 
 
 def blocks_of(page: Path, language: str) -> list[str]:
-    """Return the blocks of code of a page that need no class of Android."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    return [each for each in blocks if "import android" not in each]
+    """Return the blocks of code of a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def run(*command: str | Path) -> str:
@@ -75,31 +138,27 @@ def test_the_kotlin_examples_run(base, tmp_path):
     if not shutil.which("kotlinc"):
         pytest.skip("needs Kotlin (Debian: apt-get install kotlin)")
     blocks = [with_url(each, base) for each in blocks_of(PAGE, "kotlin")]
-    assert len(blocks) == 2
-    imports = sorted({line for each in blocks for line in each.splitlines() if line.startswith("import ")})
-    code = "\n".join(line for each in blocks for line in each.splitlines() if not line.startswith("import "))
-    (tmp_path / "Main.kt").write_text("\n".join([*imports, code, MAIN]))
+    lines = "\n".join(blocks).splitlines()
+    imports = sorted({line for line in lines if line.startswith("import ")})
+    code = [line for line in lines if not line.startswith("import ")]
+    sources = [tmp_path / "Main.kt"]
+    sources[0].write_text("\n".join([*imports, *code, MAIN]))
+    for name, text in STAND_INS.items():
+        sources.append(tmp_path / f"{name}.kt")
+        sources[-1].write_text(f"package {name}\n{text}")
     jar = tmp_path / "main.jar"
-    (tmp_path / "Test.kt").write_text(JUNIT_TEST)
-    run(
-        "kotlinc",
-        tmp_path / "Main.kt",
-        tmp_path / "Test.kt",
-        "-classpath",
-        CLASSES,
-        "-include-runtime",
-        "-d",
-        jar,
-    )
+    run("kotlinc", *sources, "-classpath", CLASSES, "-include-runtime", "-d", jar)
     plan = tmp_path / "plan.json"
     with urllib.request.urlopen(f"{base}/v1/surveys/{SURVEY}") as response:
         plan.write_bytes(response.read())
     printed = run("java", "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals")
-    shown = re.findall(r"client\.(?:status|report)\(.*// (?:at first: )?(.*)$", blocks[0], re.MULTILINE)
-    assert len(shown) == 2
-    lines = printed.splitlines()
-    assert [lines[0], lines[-1]] == shown
-    assert "What would be sent" in printed
+    shown = re.findall(
+        r"client\.(?:status|report)\(.*// (?:at first: )?(.*)$", "\n".join(lines), re.MULTILINE
+    )
+    first, *preview, done, answered, withdrawn = printed.splitlines()
+    assert [first, answered] == shown
+    assert "What would be sent" in "\n".join(preview)
+    assert (done, withdrawn) == ("SUCCESS", "sent")
 
 
 def test_the_java_example_runs(base, tmp_path):

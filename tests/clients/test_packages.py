@@ -70,7 +70,7 @@ def run(folder: Path, *command: object) -> str:
 def needs(program: str, files: Path = ROOT) -> pytest.MarkDecorator:
     """Skip a test before its fixtures, which count its report."""
     missing = not shutil.which(program) or not files.exists()
-    return pytest.mark.skipif(missing, reason=f"Debian's {program} is not installed, or lacks {files.name}")
+    return pytest.mark.skipif(missing, reason=f"needs Debian's {program} and its plugins")
 
 
 def test_two_builds_of_all_packages_are_equal(builds):

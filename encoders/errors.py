@@ -136,15 +136,12 @@ def map_collecting_errors(function: Callable[[Item], Result], items: Iterable[It
         try:
             results.append(function(item))
         except (RowError, SurveyError) as error:
-            problems += map(_without_traceback, error.problems)
+            for each in error.problems:
+                each.__traceback__ = each.__context__ = each.__cause__ = None
+                problems.append(each)
     if problems:
         raise combine_errors(problems)
     return results
-
-
-def _without_traceback(error: ErrorT) -> ErrorT:
-    error.__traceback__ = error.__context__ = error.__cause__ = None
-    return error
 
 
 def combine_errors(problems: Sequence[ErrorT]) -> ErrorT:

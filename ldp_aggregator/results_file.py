@@ -9,7 +9,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -78,8 +79,7 @@ def save_results(path: str | os.PathLike[str], results: Results) -> None:
 
 def dump_results(results: Results) -> bytes:
     plan = results.plan
-    if isinstance(plan, Plan):
-        refuse_validation(plan)
+    refuse_validation(plan)
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -171,7 +171,8 @@ def _read_classifier(content: dict[str, Any]) -> StoredClassifier:
     plan = read_plan_entry(content)
     require(plan.digest == content["plan_digest"], "plan_digest is not the digest of the plan")
     with reading("classifier"):
-        classifier = _read_parameters(content["classifier"], plan)
+        read: Classifier = read_one_of(get_args(Classifier), content["classifier"])
+        classifier = read.for_plan(plan.features, len(plan.label.values))
     with reading("usefulness"):
         entry = content["usefulness"]
         usefulness = None if entry is None else from_json(Usefulness, entry)
@@ -202,7 +203,7 @@ def _read_results(content: dict[str, Any]) -> Results:
         build = from_json(Build, content["build"]) if "build" in content else None
     with reading("series"):
         series = from_json(Series, content["series"]) if "series" in content else None
-        waves = found.plan.waves if isinstance(found.plan, Plan) else None
+        waves = found.plan.waves
         names = {ALL_WAVES, *(each.name for each in waves.list)} if waves else set()
         require(not series or {series.wave, *series.waves} <= names, "wave: is not one of the plan")
     return Results(
@@ -214,11 +215,6 @@ def _read_results(content: dict[str, Any]) -> Results:
         series=series,
         build=build,
     )
-
-
-def _read_parameters(entry: Mapping[str, Any], plan: Plan | SiloPlan) -> Classifier:
-    found: Classifier = read_one_of(get_args(Classifier), entry)
-    return found.for_plan(plan.features, len(plan.label.values))
 
 
 def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
@@ -252,7 +248,10 @@ def _parse_content(data: bytes, name: str) -> dict[str, Any]:
             "supported: train again, or use the release that wrote it"
         )
     checksum = content.pop("checksum", None)
-    if not _has_checksum(content, checksum):
+    has_checksum = False
+    with suppress(ValueError, RecursionError):  # half of a surrogate pair has no UTF-8 form
+        has_checksum = checksum == _compute_checksum(content)
+    if not has_checksum:
         raise ModelError(f"{name}: the checksum does not match: the file was edited or damaged. {_RETRAIN}")
     return content
 
@@ -281,10 +280,3 @@ def _build_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
         raise ValueError("a key occurs twice")
     return dict(pairs)
-
-
-def _has_checksum(content: dict[str, Any], checksum: object) -> bool:
-    try:
-        return checksum == _compute_checksum(content)
-    except (ValueError, RecursionError):  # half of a surrogate pair has no UTF-8 form
-        return False

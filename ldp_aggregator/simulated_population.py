@@ -22,6 +22,7 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.rows.encode_table import validate_table
 from ldp_aggregator.snapshot import Snapshot, Total
+from ldp_aggregator.stores.store import sum_totals
 
 
 def parse_epsilon(value: float | str | Decimal) -> Decimal:
@@ -38,18 +39,12 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
 def true_answers(question: Question, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
     """Return true answers of rows, (m,), or (m, numbers) of several at once, as :meth:`Question.value`."""
     own = label_codes[rows] if question.label.exists else np.zeros_like(rows)
-    if not question.mechanism.multivariate:
-        found = [
-            (codes[rows, index] + question.shift) // question.width for index in question.feature_indices
-        ]
-        if question.moment == SQUARE:
-            found = [square_code(each) for each in found]
-        return sum(map(mul, found, question.strides), own)
-    numbers = codes[rows[:, None], list(question.feature_indices)]
+    found = [(codes[rows, index] + question.shift) // question.width for index in question.feature_indices]
     if question.moment == SQUARE:
-        numbers = square_code(numbers)
-    answers: IntArray = numbers * len(question.label.values) + own[:, None]
-    return answers
+        found = [square_code(each) for each in found]
+    if question.mechanism.multivariate:
+        return np.stack([each * len(question.label.values) + own for each in found], axis=1)
+    return sum(map(mul, found, question.strides), own)
 
 
 def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
@@ -91,8 +86,6 @@ def simulate_total(question: Question, values: IntArray, rng: RandomSource) -> T
 
 
 # -- synthetic populations --------------------------------------------------------------------------
-# Synthetic populations, assumed or described by a pilot's model, and simulated surveys of them.
-#
 # Given the label, features are independent of each other, as Naive Bayes assumes.
 
 
@@ -157,16 +150,16 @@ def simulate_survey(
     if not plan.asks_all:
         counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
         groups = [((each,), count) for each, count in zip(plan.questions, counts.tolist(), strict=True)]
-    totals: dict[str, Total] = {}
+    totals: list[tuple[str, Total]] = []
     for asked, count in groups:
         features = list(dict.fromkeys(index for each in asked for index in each.feature_indices))
         sizes = [min(_PEOPLE_PER_CHUNK, count - start) for start in range(0, count, _PEOPLE_PER_CHUNK)] or [0]
         for size in sizes:
             codes, labels = population.draw_people(size, rng, features)
             for each in asked:
-                total = simulate_total(each, true_answers(each, codes, labels, np.arange(size)), devices)
-                totals[each.key] = totals[each.key] + total if each.key in totals else total
-    return Snapshot(plan, totals)
+                answers = true_answers(each, codes, labels, np.arange(size))
+                totals.append((each.key, simulate_total(each, answers, devices)))
+    return Snapshot(plan, sum_totals(totals))
 
 
 def simulate_series(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import Any, Generic, Self, TypeVar
 
@@ -37,7 +38,7 @@ from ldp_aggregator.stores.failure import NO_LOSS, Loss, require_whole
 from ldp_aggregator.stores.operator_log import require_living
 from ldp_aggregator.stores.schedule import require_usable
 from ldp_aggregator.stores.shards import join_shards, read_shards
-from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
+from ldp_aggregator.stores.store import Store, Total, count_reports, sum_totals, unknown_survey_error
 
 __all__ = [
     "AnySnapshot",
@@ -80,9 +81,7 @@ class CounterSnapshot(ABC, Generic[PlanT]):
 
     def __add__(self, other: Self) -> Self:
         plan = self._choose_plan(other)
-        totals = dict(self.totals)
-        for key, total in other.totals.items():
-            totals[key] = totals[key] + total if key in totals else total
+        totals = sum_totals(chain(self.totals.items(), other.totals.items()))
         rejections = Counter(self.rejections) + Counter(other.rejections)
         return type(self)(
             plan, totals, rejections, self.simulated or other.simulated, self.losses + other.losses
@@ -152,14 +151,11 @@ class Snapshot(CounterSnapshot[Plan]):
             known = ", ".join(names) or "it has no waves"
             raise SnapshotError(f"{self.plan.id} has no wave {wave!r}; known: {known}")
         chosen = range(len(names)) if wave == ALL_WAVES else [names.index(wave)]
-        totals: dict[str, Total] = {}
-        for question in self.plan.questions:
-            for index in chosen:
-                apart = self.plan.in_wave(question, index)
-                for key, key_apart in ((question.key, apart.key), (question.support_key, apart.support_key)):
-                    if total := self.totals.get(key_apart):
-                        totals[key] = totals[key] + total if key in totals else total
-        return replace(self, totals=totals, wave=wave)
+        apart = [(each, self.plan.in_wave(each, index)) for each in self.plan.questions for index in chosen]
+        keys = [(each.key, other.key) for each, other in apart]
+        keys += [(each.support_key, other.support_key) for each, other in apart]
+        found = ((key, self.totals[key_apart]) for key, key_apart in keys if key_apart in self.totals)
+        return replace(self, totals=sum_totals(found), wave=wave)
 
     def _choose_plan(self, other: CounterSnapshot[Any]) -> Plan:
         if not isinstance(other, Snapshot):

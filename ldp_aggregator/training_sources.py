@@ -157,14 +157,9 @@ def _read_snapshots(source: str, surveys: Sequence[str], token: str | None) -> l
     if source.startswith(("http://", "https://")):
         return [fetch_snapshot(source, token)]
     if "://" in source:
-        return read_store_snapshots(source, surveys)
+        with closing(open_existing_store(source, read_only=True)) as store:
+            return [take_snapshot(store, each) for each in surveys or [_find_only_survey(store)]]
     return [read_snapshot(Path(source).read_bytes(), source)]
-
-
-def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[AnySnapshot]:
-    """Read the named surveys of a store, or its only one; SourceError without it, StoreError on failures."""
-    with closing(open_existing_store(url, read_only=True)) as store:
-        return [take_snapshot(store, each) for each in surveys or [_find_only_survey(store)]]
 
 
 def open_existing_store(url: str, read_only: bool = False) -> Store:

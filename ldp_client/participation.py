@@ -55,7 +55,8 @@ class Participation(BoundSurvey[Plan]):
             entry = self.journal.find(self.identity)
             if (entry is None) if renews else not (entry and entry.is_answered and lifetime is None):
                 plan, token = self.plan, self.token
-                if (renews or lifetime is not None) and not self._is_signed(plan):
+                key = plan.series.key if plan.series else None  # whose signature was verified
+                if (renews or lifetime is not None) and key != self.policy.public_key:
                     raise ConsentError(NO_SERIES)
                 read_invitation(plan, token)  # consent without a valid invitation would be useless
                 self.journal.grant(
@@ -71,10 +72,6 @@ class Participation(BoundSurvey[Plan]):
             receipt = Receipt.from_error(error, self.identity.survey)
             self.failed_grant = f"; the last grant() failed ({receipt.reason}): {receipt.why}"
             raise
-
-    def _is_signed(self, plan: Plan) -> bool:
-        """Return whether a plan is of a series, and the author's signature of it was verified."""
-        return plan.series is not None and plan.series.key == self.policy.public_key
 
     def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Randomise what this person sends and write it to the journal, unless the survey is answered."""

@@ -185,7 +185,8 @@ def return_errors(method: Method, then: Callable[[Any, Receipt], None] | None = 
                 receipt = Receipt.from_error(error, self.survey)
         del arguments, named  # they must not be in the traceback
         with suppress(Exception):
-            receipt = _mark(receipt, self.rehearsal)
+            if self.rehearsal:
+                receipt = replace(receipt, rehearsal=True, epsilon=0.0)
             if failure or name != "status":  # applications call it often, and nothing happens in it
                 cause = f"; {describe_error(failure)}" if failure else ""
                 log_report(self.identity, f"{name}: {_describe(receipt)}{cause}")
@@ -205,10 +206,6 @@ def return_errors(method: Method, then: Callable[[Any, Receipt], None] | None = 
             del failure  # else the error and this frame refer to each other
 
     return cast(Method, call)
-
-
-def _mark(receipt: Receipt, rehearsal: bool) -> Receipt:
-    return replace(receipt, rehearsal=True, epsilon=0.0) if rehearsal else receipt
 
 
 def _describe(receipt: Receipt) -> str:

@@ -116,7 +116,7 @@ class Recorder:
         if self._behaviour == "closed":
             return _json_response(410, {"reason": Reason.SURVEY_CLOSED})
         if self._behaviour == "plan-changed":
-            plan = _change_plan(plan)
+            plan = replace(plan, family="changed" if plan.family != "changed" else "changed-again")
         if method == "POST":
             return self._receive(plan, body or b"")
         if page == "signature":
@@ -161,11 +161,6 @@ class Recorder:
 
 
 _REPORT_STATUS = {Reason.NOT_ENROLLED: 403, Reason.WRONG_PLAN: 409}
-
-
-def _change_plan(plan: Plan) -> Plan:
-    """Return a copy of a plan in another family."""
-    return replace(plan, family="changed" if plan.family != "changed" else "changed-again")
 
 
 def _json_response(status: int, entries: dict[str, str]) -> Response:

@@ -17,7 +17,7 @@ from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan, read_survey
 from encoders.survey.features import Choices
 from ldp_aggregator.estimation import FeatureResult, IntervalEstimate
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_share_intervals
 from ldp_aggregator.estimation.number_result import NumberStatistics

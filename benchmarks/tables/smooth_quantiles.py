@@ -20,9 +20,9 @@ from benchmarks.shares.populations import Floats
 from benchmarks.tables.populations import Codes
 from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, Plan, read_survey
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import (
     CombinedFrequencies,
+    TableEstimate,
     compute_sum_covariances,
     project_simplex,
 )

@@ -218,14 +218,14 @@ class BitsPayload(Mechanism):
     def are_valid(self, payloads: ByteArray) -> BoolArray:
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
-    def _count_ones(self, payloads: ByteArray) -> IntArray:
+    def tally(self, payloads: ByteArray) -> IntArray:
         """Return the number of ones at every position, computed from a histogram of each byte."""
         table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
         bits_of = table.astype(np.int64)
         columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
         return np.concatenate(columns)[: self.cells].astype(np.int64, copy=False)
 
-    def _unpack(self, payload: bytes) -> list[int]:
+    def contribution(self, payload: bytes) -> list[int]:
         vector = int.from_bytes(payload, "little")
         return [vector >> index & 1 for index in range(self.cells)]
 

@@ -171,9 +171,3 @@ class BitVector(BitsPayload, FrequencyOracle):
     @abstractmethod
     def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise one block of values."""
-
-    def tally(self, payloads: ByteArray) -> IntArray:
-        return self._count_ones(payloads)
-
-    def contribution(self, payload: bytes) -> list[int]:
-        return self._unpack(payload)

@@ -170,10 +170,10 @@ class SignVector(BitsPayload, _Coin):
         return vectors
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        return 2 * self._count_ones(payloads) - len(payloads)
+        return 2 * super().tally(payloads) - len(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
-        return [2 * bit - 1 for bit in self._unpack(payload)]
+        return [2 * bit - 1 for bit in super().contribution(payload)]
 
     def _describe_bits(self) -> BitsLaw:
         biased = Fraction(self._q, WORD)

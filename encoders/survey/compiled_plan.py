@@ -48,17 +48,12 @@ CENTRAL_REFUSAL = (
 REFUSALS = {SILO: SILO_REFUSAL, CENTRAL: CENTRAL_REFUSAL}
 """What to do with a survey of each kind that people do not answer."""
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256_OR_NONE = re.compile(r"([0-9a-f]{64})?")
 
 
 def is_survey_id(value: object) -> bool:
     """Return whether a value can be a survey's id, which is part of URLs, file names and counters."""
     return isinstance(value, str) and _ID.fullmatch(value) is not None
-
-
-def is_sha256(value: object) -> bool:
-    """Return whether a value is a SHA-256 as a plan writes it, in hexadecimal."""
-    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
 def check_id(survey: object) -> None:
@@ -127,7 +122,7 @@ class CompiledPlan(Generic[QuestionT]):
             raise SurveyError("needs a survey's id", "family")
         if self.enrolment not in ENROLMENTS:
             raise SurveyError('must be "open" or "token"', "enrolment")
-        if self.texts_digest != "" and not is_sha256(self.texts_digest):
+        if not (isinstance(self.texts_digest, str) and _SHA256_OR_NONE.fullmatch(self.texts_digest)):
             raise SurveyError("needs 64 hexadecimal digits in lower case", "texts")
         if self.texts and self.texts.digest != self.texts_digest:
             raise SurveyError(OTHER_TEXTS, "texts")

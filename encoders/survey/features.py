@@ -64,10 +64,10 @@ class BinnedFeature(RowFeature):
     """As for categories; NaN counts as missing. Infinity is refused."""
     ordered: ClassVar[bool] = True
     kind: ClassVar[str] = "binned"
-    _inner: tuple[float, ...] = field(init=False, repr=False, compare=False, default=())
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_inner", tuple(float(edge) for edge in self.edges[1:-1]))
+    @cached_property
+    def _inner(self) -> tuple[float, ...]:
+        return tuple(float(edge) for edge in self.edges[1:-1])
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -184,10 +184,10 @@ class Label:
     name: str
     values: tuple[str, ...]
     """The k class labels, in the order of their codes; one empty text in a survey without a label."""
-    _codes: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._codes.update((text, code) for code, text in enumerate(self.values))
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {text: code for code, text in enumerate(self.values)}
 
     @property
     def exists(self) -> bool:
@@ -233,10 +233,10 @@ class CategoricalFeature(RowFeature):
     ordered: bool = False
     """Whether the order of the values has a meaning, so that the results have a median and quartiles."""
     kind: ClassVar[str] = "categorical"
-    _codes: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._codes.update((text, code) for code, text in enumerate(self.values))
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {text: code for code, text in enumerate(self.values)}
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -74,10 +74,6 @@ class Question:
         return self.asked_features[0] if len(self.asked_features) == 1 else None
 
     @property
-    def feature_index(self) -> int | None:
-        return self.feature_indices[0] if len(self.feature_indices) == 1 else None
-
-    @property
     def name(self) -> str:
         """Name of the question for people: its features, or the label."""
         about = ", ".join(feature.name for feature in self.asked_features) or self.label.name
@@ -196,15 +192,12 @@ class Question:
         """Each class in words, as in ``paid = no``; one empty text without a label."""
         return [f"{self.label.name} = {value}" if self.label.exists else "" for value in self.label.values]
 
-    @property
-    def _lists_features(self) -> bool:
-        return self.mechanism.multivariate or len(self.feature_indices) > 1
-
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
-        ratio = self.mechanism.ratio
+        ratio, indices = self.mechanism.ratio, self.feature_indices
+        is_list = self.mechanism.multivariate or len(indices) > 1
         entry: dict[str, Any] = {
             "epsilon": realised,
-            "feature": list(self.feature_indices) if self._lists_features else self.feature_index,
+            "feature": list(indices) if is_list else next(iter(indices), None),
             "mechanism": self.mechanism.name,
             "ratio": [str(ratio.numerator), str(ratio.denominator)],
             "tables": tables,

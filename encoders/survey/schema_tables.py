@@ -6,13 +6,13 @@ Every mistake is noted with its path, so that all of them are reported at once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from encoders.canonical import MAX_DIGITS, decimal_text, equal_width_edges, look_of, parse_decimal, text_fault
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
-from encoders.errors import RowError
+from encoders.errors import RowError, SurveyError
 from encoders.survey.compiled_plan import ENROLMENTS, LOCAL, is_survey_id
 from encoders.survey.conditions import KEY, read_conditions
 from encoders.survey.features import (
@@ -110,6 +110,16 @@ class SchemaReader:
         if (mistake := Mistake(path, why, value)) not in self.mistakes:
             self.mistakes.append(mistake)
 
+    def accepts(self, check: Callable[[], object]) -> bool:
+        """Return whether a check passes; note its problems, where the name of a feature may contain dots."""
+        try:
+            check()
+        except SurveyError as error:
+            for each in error.problems:
+                self.note(tuple(each.field.split(".", 2)), each.why)
+            return False
+        return True
+
     # -- entries that occur in several tables ------------------------------------------------
 
     def check_keys(self, table: Table, known: Iterable[str], path: Path) -> None:
@@ -118,9 +128,9 @@ class SchemaReader:
                 hint = self.hints.get(((*path, "")[0], key)) or f"known: {', '.join(sorted(known))}"
                 self.note((*path, key), f"is not an entry here; {hint}")
 
-    def check_name(self, name: str, path: Path) -> None:
-        if not name:
-            self.note(path, "needs a name")
+    def check_name(self, name: object, path: Path, absent: str = "needs a name") -> None:
+        if not (isinstance(name, str) and name):
+            self.note(path, absent)
         elif why := text_fault(name):
             self.note(path, f"needs another name: this one {why}")
 
@@ -257,10 +267,7 @@ class SchemaReader:
         if "label" not in self.document:
             return NO_LABEL
         name = table.get("name")
-        if not (isinstance(name, str) and name):
-            self.note(("label", "name"), "needs the name of the label's column")
-        elif why := text_fault(name):
-            self.note(("label", "name"), f"needs another name: this one {why}")
+        self.check_name(name, ("label", "name"), "needs the name of the label's column")
         return Label(str(name), self.read_values(table.get("values"), ("label", "values"), 2))
 
     # -- [features.NAME] -------------------------------------------------------------------

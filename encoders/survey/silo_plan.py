@@ -79,6 +79,8 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
     max_report_bytes: ClassVar[int] = MAX_MESSAGE_BYTES
     projection: ClassVar[None] = None
     validation: ClassVar[None] = None
+    relay: ClassVar[None] = None
+    waves: ClassVar[None] = None
 
     rows: int
     """The most rows that one message may count."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from encoders.canonical import decimal_text, parse_decimal
@@ -142,14 +143,10 @@ class _SurveyReader(SchemaReader):
         entries: dict[str, Any] = {each.name: table.get(each.name, "") for each in fields(Relay)}
         entries |= {name: parse_decimal(entries[name]) or Decimal(0) for name in DECIMALS}
         entries |= self.read_relay_times(table, waves) | {"ask": table.get("ask", ONE)}
-        relay = Relay(**entries)
-        try:
-            relay.check(self.read_table("survey").get("id", ""))
-        except SurveyError as error:
-            for each in error.problems:
-                self.note(_split_field(each.field), each.why)
+        relay, survey = Relay(**entries), self.read_table("survey")
+        if not self.accepts(partial(relay.check, survey.get("id", ""))):
             return None
-        if self.read_table("survey").get("enrolment") == TOKEN:
+        if survey.get("enrolment") == TOKEN:
             self.note(("relay",), RELAY_REFUSES_TOKENS)
         return relay
 
@@ -176,12 +173,7 @@ class _SurveyReader(SchemaReader):
         if "series" not in self.document:
             return None
         series = Series(table.get("name", ""), table.get("key", ""))
-        try:
-            series.check()
-        except SurveyError as error:
-            self.note(tuple(error.field.split(".")), error.why)
-            return None
-        return series
+        return series if self.accepts(series.check) else None
 
     # -- [waves] ----------------------------------------------------------------------------
 
@@ -294,12 +286,7 @@ class _SurveyReader(SchemaReader):
             scores=tuple(tuple(tuple(_list(row)) for row in _list(scores[name])) for name in indices),
             projection=survey.projection,
         )
-        try:
-            validation.check()
-        except SurveyError as error:
-            self.note(tuple(error.field.split(".", 2)), error.why)  # the name of a feature may contain dots
-            return None
-        return validation
+        return validation if self.accepts(validation.check) else None
 
 
 class _CentralReader(_SurveyReader):

@@ -166,7 +166,8 @@ def parse_survey_file(text: str) -> dict[str, Any]:
     try:
         return parse_toml(text)
     except ValueError as error:
-        raise SurveyError(_explain_syntax(str(error), text), "", _line_in(str(error))) from error
+        line = re.search(r"at line (\d+)", str(error))
+        raise SurveyError(_explain_syntax(str(error), text), "", int(line[1]) if line else None) from error
 
 
 def check_tables(read: tuple[SurveyT, Sequence[Mistake]], text: str) -> SurveyT:
@@ -186,8 +187,3 @@ def _explain_syntax(message: str, text: str) -> str:
         return f"is JSON, and {TOML_ONLY}"
     twice = "Cannot declare" in message or "Cannot overwrite" in message
     return f"two entries have the same name: {message}" if twice else f"not valid TOML: {message}"
-
-
-def _line_in(message: str) -> int | None:
-    match = re.search(r"at line (\d+)", message)
-    return int(match[1]) if match else None

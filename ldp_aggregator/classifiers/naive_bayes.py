@@ -169,10 +169,6 @@ class NaiveBayes(row_reader.SurveyClassifier):
             columns, unknown = row_reader.replace_unknown_values(self.plan_, columns)
         return self._predictor.compute_scores(self._predictor.encode(columns), unknown)
 
-    def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return log P(label) plus the sum of log P(value | label), (m, k), columns as in `classes_`."""
-        return super().predict_joint_log_proba(X)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # scikit-learn's checks train on a few hundred rows, too few for a small epsilon

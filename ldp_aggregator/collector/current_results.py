@@ -38,10 +38,8 @@ class CurrentResults:
         with what a store does not have: texts, and the number of expected people. `poisoning` checks the
         reports of people for fake ones.
         """
-        if isinstance(snapshot, Snapshot):
-            snapshot = snapshot.select()
-        check = poisoning and isinstance(snapshot, Snapshot)
-        found, classifier = estimate_survey(snapshot, poisoning=check)
+        snapshot = snapshot.select()
+        found, classifier = estimate_survey(snapshot, poisoning=poisoning)
         looks = ONE_LOOK
         if isinstance(plan, Plan) and not (plan.validation or is_closed):
             looks, found = ALL_LOOKS, hold_at_all_looks(found, plan)
@@ -78,5 +76,5 @@ def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
 
 
 def _wave_of(plan: Plan | SiloPlan, question: CountedQuestion) -> dict[str, str]:
-    waves = plan.waves if isinstance(plan, Plan) else None
+    waves = plan.waves
     return {"wave": waves.list[question.index // len(plan.questions)].name} if waves else {}

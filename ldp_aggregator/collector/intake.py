@@ -19,7 +19,7 @@ import numpy as np
 from encoders.errors import Reason, ReportError
 from encoders.report import iterate_reports
 from encoders.survey import Plan, Question
-from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.waves import Waves
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.collector.deduplication import REJECTED, ReportOutcome, record_once
@@ -114,7 +114,7 @@ _NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its toke
 class Intake:
     """Takes reports for one survey, whose plan is published in the store; `group` records in its place."""
 
-    def __init__(self, plan: AnyPlan, store: Store, group: GroupCommit | None = None) -> None:
+    def __init__(self, plan: Plan | SiloPlan, store: Store, group: GroupCommit | None = None) -> None:
         self._plan = plan
         self._store = group or store
         self._shards = read_shards(store, plan.id)
@@ -142,7 +142,7 @@ class Intake:
             raise
         outcomes = {position: ReportOutcome(REJECTED, error) for position, error in refused.items()}
         batches = [batch for batch in batches if len(batch.positions)]
-        if isinstance(self._plan, Plan) and self._plan.waves:
+        if self._plan.waves:
             batches = _reject_undue(self._plan, self._plan.waves, batches, schedule, outcomes)
         if self._plan.by_invitation:
             batches = self._reject_uninvited(batches, outcomes)
@@ -192,7 +192,7 @@ class Intake:
 
 
 def _reject_undue(
-    plan: Plan,
+    plan: Plan | SiloPlan,
     waves: Waves,
     batches: Sequence[QuestionBatch],
     schedule: Schedule,

@@ -32,7 +32,7 @@ from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.openapi import cached_description
 from ldp_aggregator.collector.problems import deleted_problem
 from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
-from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
+from ldp_aggregator.collector.sealed_reports import open_messages
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
 from ldp_aggregator.snapshot import AnySnapshot, take_snapshot
@@ -116,7 +116,7 @@ def reports(survey: str) -> Response:
     plan = _plan(survey)
     intake = service().intakes[plan.id]
     try:
-        if has_relay(plan):
+        if plan.relay:
             raise Problem(Reason.RELAY_REQUIRED, "the survey has a relay: send no reports to the collector")
         unlimited = not service().settings.rate or has_gateway_token(service())
         if not unlimited:

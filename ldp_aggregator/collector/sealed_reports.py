@@ -10,9 +10,9 @@ from typing import NamedTuple
 from encoders.errors import Reason, ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
-from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_files import key_path
 from encoders.survey.sealing import SealError, column_bytes
+from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import PrivateKey, load_private_key, open_inner
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.stores import Store
@@ -20,10 +20,6 @@ from ldp_aggregator.stores.schedule import Phase, Schedule, read_schedule
 
 DELIVERY_SECONDS = 86_400
 """How long after its closing time a relay may take to pass on what it holds."""
-
-
-def has_relay(plan: AnyPlan) -> bool:
-    return isinstance(plan, Plan) and plan.relay is not None
 
 
 class OpenedMessages(NamedTuple):
@@ -67,7 +63,7 @@ def open_messages(plan: Plan, body: bytes, key: PrivateKey, wave: int | None = N
     return opened
 
 
-def load_keys(files: Iterable[tuple[Path, AnyPlan]], store: Store) -> dict[str, PrivateKey]:
+def load_keys(files: Iterable[tuple[Path, Plan | SiloPlan]], store: Store) -> dict[str, PrivateKey]:
     """Load the private keys of the surveys with a relay, each from beside its survey's file.
 
     The key of a closed survey may be missing, because its operator may have deleted it. Raises KeyFileError
@@ -76,7 +72,7 @@ def load_keys(files: Iterable[tuple[Path, AnyPlan]], store: Store) -> dict[str, 
     """
     keys = {}
     for path, plan in files:
-        if not (isinstance(plan, Plan) and plan.relay):
+        if not plan.relay:
             continue
         schedule, file = read_schedule(store, plan.id), key_path(path)
         is_closed = schedule.phase(time.time()) is Phase.CLOSED
@@ -102,8 +98,8 @@ def load_keys(files: Iterable[tuple[Path, AnyPlan]], store: Store) -> dict[str, 
     return keys
 
 
-def closes_early(plan: AnyPlan, schedule: Schedule) -> bool:
+def closes_early(plan: Plan | SiloPlan, schedule: Schedule) -> bool:
     """Return whether a survey stops taking reports less than a day after its relay closes."""
-    if not (isinstance(plan, Plan) and plan.relay) or schedule.closes is None:
+    if not plan.relay or schedule.closes is None:
         return False
     return schedule.closes + schedule.grace < plan.relay.closes + DELIVERY_SECONDS

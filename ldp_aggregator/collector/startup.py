@@ -19,7 +19,7 @@ from ldp_aggregator.collector.access_tokens import Role, log_tokens
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.invitations import count_tokens
-from ldp_aggregator.collector.sealed_reports import has_relay, load_keys
+from ldp_aggregator.collector.sealed_reports import load_keys
 from ldp_aggregator.collector.serving.logs import log_event
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.damage import find_damage
@@ -154,7 +154,7 @@ def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
         raise StoreError(
             "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
         )
-    if Role.RELAY not in settings.roles and (relayed := [plan.id for plan in plans if has_relay(plan)]):
+    if Role.RELAY not in settings.roles and (relayed := [plan.id for plan in plans if plan.relay]):
         raise SettingsError(
             f"{relayed[0]} has a relay: make a token for it (ldp-collector access add NAME --role relay), "
             "and add --tokens tokens.toml"

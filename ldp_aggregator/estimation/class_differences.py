@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 from ldp_aggregator.estimation.independence import (
     chi_square_quantile,
     find_p_value,

@@ -48,7 +48,7 @@ class LabelShares:
     def from_frequencies(cls, frequencies: Frequencies, k: int) -> Self:
         """Return G(c), the sum over values a of the frequencies F[a, c]; the label question has one value."""
         value = frequencies.raw.reshape(-1, k).sum(axis=0)
-        return cls(frequencies.question.index, value, frequencies.covariance.sum_values(k))
+        return cls(frequencies.question.index, value, frequencies.covariance.sum_cells(k, axis=0))
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:

@@ -212,7 +212,7 @@ def estimate_survey(
         features=features,
         poisoning=summary,
         tables=describe_tables(raw.tables),
-        validation_result=_find_result(snapshot),
+        validation_result=ValidationResult.from_snapshot(snapshot) if plan.validation else None,
         validation=estimate_snapshot(validation, poisoning=poisoning) if validation else None,
         silos=SiloSummary.from_estimates(surveys),
     )
@@ -252,7 +252,7 @@ def to_covariance(
     EstimationError
         If the survey does not ask for shares of that name, for example of a number.
     """
-    _, raw = _estimate_raw(snapshot.select() if isinstance(snapshot, Snapshot) else snapshot, silos)
+    _, raw = _estimate_raw(snapshot.select(), silos)
     label, shares = snapshot.plan.label.name, raw.feature_estimates if by_class else raw.share_estimates
     if name and name == label:
         return raw.prior.covariance if raw.prior.known else np.full((raw.k, raw.k), np.inf)
@@ -269,12 +269,6 @@ def to_covariance(
     if not estimate.n:
         return np.full((size, size), np.inf)
     return compute_sum_covariances(estimate, np.eye(size), 1, 0)
-
-
-def _find_result(snapshot: AnySnapshot) -> ValidationResult | None:
-    if isinstance(snapshot, Snapshot) and snapshot.plan.validation:
-        return ValidationResult.from_snapshot(snapshot)
-    return None
 
 
 def _mask_unselected(

@@ -17,8 +17,7 @@ from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import HIDDEN, require
 from ldp_aggregator.estimation.class_differences import find_differing_values
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import project_columns, sum_classes
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate, project_columns, sum_classes
 from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     estimate_conditional_intervals,
@@ -100,13 +99,14 @@ class FeatureResult:
         if ordered:
             of_values = ordered.include_shares(of_values.reshape(-1, 1)).reshape(-1)
             conditionals = ordered.include_shares(conditionals)
+        asked = [each.name for each in shares.asked_features] if shares else []
         return cls(
             name=feature.name,
             kind=feature.kind,
             values=tuple(feature.texts),
             mechanism=shares.mechanism if shares else None,
             n=shares.n if shares else 0,
-            asked_with=_list_others(feature, shares) if shares else (),
+            asked_with=tuple(dict.fromkeys(name for name in asked if name != feature.name)),
             shares=of_values,
             frequencies=frequencies,
             conditionals=conditionals,
@@ -182,11 +182,6 @@ _OF_CLASSES = (
     "comparisons",
 )
 """The entries that compare classes."""
-
-
-def _list_others(feature: CategoricalFeature | BinnedFeature, estimate: TableEstimate) -> tuple[str, ...]:
-    names = (each.name for each in estimate.asked_features)
-    return tuple(name for name in dict.fromkeys(names) if name != feature.name)
 
 
 # -- several choices of one entry -------------------------------------------------------------------

@@ -18,7 +18,8 @@ import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import Infinite, require
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 Z95 = 1.959963984540054
@@ -142,7 +143,7 @@ def estimate_share_intervals(
 ) -> IntervalEstimate:
     """Return P(value) of a question, (A,), with its intervals: the sum over the k classes."""
     shares = frequencies.raw.reshape(-1, k).sum(axis=1)
-    return estimate_cells(shares, frequencies.covariance.sum_classes(k), count)
+    return estimate_cells(shares, frequencies.covariance.sum_cells(k, axis=1), count)
 
 
 def estimate_cells(

@@ -12,7 +12,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.class_differences import find_differing_statistics
 from ldp_aggregator.estimation.estimators import Gaussian
-from ldp_aggregator.estimation.intervals import Bounds, IntervalEstimate
+from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, IntervalEstimate
 from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_number_relevance
@@ -33,14 +33,39 @@ class NumberStatistics:
 
     @classmethod
     def from_moments(cls, feature: NumericFeature, raw: ClassMoments) -> Self:
-        variances = _variances(feature, raw)
+        """Return the statistics: a number is middle + width x, so its moments are linear in those of x."""
+        width, middle, bounds = feature.width, sum(feature.bounds) / 2, find_bounds(feature)
+        mean = square = spread = None
+        if raw.first is not None:
+            mean = raw.first.times(width) + raw.present.times(middle)
+        if raw.first is not None and raw.second is not None:
+            own = raw.second.times(width**2) + raw.first.times(2 * middle * width)
+            square = own + raw.present.times(middle**2)
+        if raw.squared_deviation is not None:
+            spread = raw.squared_deviation.times(width**2)
+        variances = raw.estimate_expectation(
+            spread, bounds["variances"], raw.second_order_variance * width**4
+        )
+        extra = (raw.second_bias * width**2) ** 2
         return cls(
-            means=_means(feature, raw),
-            squares=_squares(feature, raw),
+            means=raw.estimate_expectation(mean, bounds["means"]),
+            squares=raw.estimate_expectation(square, bounds["squares"], extra),
             variances=variances,
             deviations=variances.square_root(),
             missing=raw.estimate_missing() if raw.can_be_missing else None,
         )
+
+
+def find_bounds(feature: NumericFeature) -> dict[str, Bounds]:
+    """Return the possible ranges of statistics."""
+    low, high = feature.bounds
+    least = 0.0 if low < 0 < high else min(low**2, high**2)
+    return {
+        "means": feature.bounds,
+        "squares": (least, max(low**2, high**2)),
+        "variances": (0.0, feature.width**2),
+        "missing": PROBABILITY,
+    }
 
 
 @dataclass(frozen=True)
@@ -123,38 +148,3 @@ class NumberResult:
 
 _OF_CLASSES = ("by_class", "distinguishable_entries", "relevance", "distinguishable")
 """The entries that compare classes."""
-
-
-# A number is middle + width * x with x in [-1, 1], so its moments are linear in those of x.
-
-
-def _means(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
-    (low, high), width = feature.bounds, feature.width
-    if raw.first is None:
-        return raw.estimate_expectation(None, (low, high))
-    return raw.estimate_expectation(raw.first.times(width) + raw.present.times((low + high) / 2), (low, high))
-
-
-def _squares(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
-    (low, high), width = feature.bounds, feature.width
-    bounds = square_bounds(feature)
-    if raw.first is None or raw.second is None:
-        return raw.estimate_expectation(None, bounds)
-    middle = (low + high) / 2
-    own = raw.second.times(width**2) + raw.first.times(2 * middle * width)
-    extra = (raw.second_bias * width**2) ** 2
-    return raw.estimate_expectation(own + raw.present.times(middle**2), bounds, extra)
-
-
-def square_bounds(feature: NumericFeature) -> Bounds:
-    low, high = feature.bounds
-    return 0.0 if low < 0 < high else min(low**2, high**2), max(low**2, high**2)
-
-
-def _variances(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
-    width, bounds = feature.width, (0.0, feature.width**2)
-    if raw.squared_deviation is None:
-        return raw.estimate_expectation(None, bounds)
-    return raw.estimate_expectation(
-        raw.squared_deviation.times(width**2), bounds, raw.second_order_variance * width**4
-    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 Transform = Callable[[FloatArray], FloatArray]

@@ -17,8 +17,12 @@ from encoders.survey import Feature, Label, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate, excess_kurtosis
-from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, pool_covariances
+from ldp_aggregator.estimation.discrete.covariance import excess_kurtosis
+from ldp_aggregator.estimation.discrete.frequencies import (
+    CombinedFrequencies,
+    TableEstimate,
+    pool_covariances,
+)
 from ldp_aggregator.estimation.estimators import EstimationError
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates

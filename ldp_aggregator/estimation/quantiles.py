@@ -19,8 +19,12 @@ from encoders.survey import BinnedFeature, CategoricalFeature
 from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, compute_sum_covariances
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import (
+    CombinedFrequencies,
+    TableEstimate,
+    compute_sum_covariances,
+)
 from ldp_aggregator.estimation.intervals import (
     SIMULTANEOUS_ERROR,
     IntervalEstimate,

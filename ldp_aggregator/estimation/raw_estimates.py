@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +12,14 @@ from encoders.survey import Feature, Plan, Question
 from encoders.survey.features import NumericFeature
 from encoders.survey.questions import SQUARE
 from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool_prior
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import (
     Frequencies,
+    TableEstimate,
     combine_questions,
     estimate_frequencies,
     sum_classes,
 )
-from ldp_aggregator.estimation.numeric.moments import Moments, Population, estimate_moments
+from ldp_aggregator.estimation.numeric.moments import Population, estimate_moments
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
 from ldp_aggregator.estimation.tables.soft_moments import SiloTables
@@ -126,10 +126,16 @@ def _estimate_numbers(
     populations = {place: Population.even(k, can_be_missing[place]) for place in questions}
     for _ in range(_ITERATIONS):
         moments = {
-            place: _estimate_questions(snapshot, questions[place], place, populations[place])
-            for place in questions
+            place: tuple(
+                estimate_moments(each, total, place, populations[place])
+                for each in asked
+                if (total := total_of(snapshot, each)).n
+            )
+            for place, asked in questions.items()
         }
-        prior = pool_prior([*label_shares, *_moment_label_shares(moments.values())], k, people)
+        informing = (each for found in moments.values() for each in found if each.estimates_prior)
+        by_question = {each.question.index: LabelShares.from_moments(each) for each in informing}
+        prior = pool_prior([*label_shares, *by_question.values()], k, people)
         numbers = {place: ClassMoments(each, prior, can_be_missing[place]) for place, each in moments.items()}
         populations = {place: number.likely_population() for place, number in numbers.items()}
     return prior, numbers
@@ -141,18 +147,6 @@ def find_moment_questions(plan: Plan) -> dict[int, list[Question]]:
         for place, feature in enumerate(plan.features)
         if isinstance(feature, NumericFeature)
     }
-
-
-def _estimate_questions(
-    snapshot: Snapshot, questions: Sequence[Question], index: int, population: Population
-) -> tuple[Moments, ...]:
-    totals = [(each, total_of(snapshot, each)) for each in questions]
-    return tuple(estimate_moments(each, total, index, population) for each, total in totals if total.n)
-
-
-def _moment_label_shares(numbers: Iterable[Sequence[Moments]]) -> list[LabelShares]:
-    by_question = {each.question.index: each for number in numbers for each in number if each.estimates_prior}
-    return [LabelShares.from_moments(each) for each in by_question.values()]
 
 
 def total_of(snapshot: Snapshot, question: Question) -> Total:

@@ -17,7 +17,7 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import InfiniteNumber, require
 from ldp_aggregator.estimation.bayes.posterior import estimate_value_shares
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, ratio_intervals
 

@@ -13,7 +13,9 @@ there it is 1.55 times as wide as for one look.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import BoolArray
@@ -27,9 +29,11 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     simultaneous_z,
 )
-from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_bounds
+from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, find_bounds
 from ldp_aggregator.estimation.quantiles import OrderedResult
 from ldp_aggregator.estimation.table_result import TableResult
+
+ResultT = TypeVar("ResultT", FeatureResult, OrderedResult, TableResult, NumberStatistics)
 
 PLANNED_REPORTS = 1000
 """Planned number of reports of a question, if the plan does not have the number of expected people."""
@@ -58,7 +62,12 @@ def hold_at_all_looks(estimates: Estimates, plan: Plan) -> Estimates:
             _widen_feature(feature, result, people * _chance(plan, index))
             for index, (feature, result) in enumerate(zip(plan.features, estimates.features, strict=True))
         ),
-        tables=tuple(_widen_table(each, people * _chance_of_table(plan, each)) for each in estimates.tables),
+        tables=tuple(
+            replace(
+                _widen_all(each, _progress(each.n, people * _chance_of_table(plan, each))), independence=None
+            )
+            for each in estimates.tables
+        ),
     )
 
 
@@ -83,14 +92,11 @@ def _widen_feature(
 ) -> FeatureResult | NumberResult:
     if isinstance(result, FeatureResult):
         progress = _progress(result.n, planned)
-        conditionals = _widen(result.conditionals, progress)
+        widened = _widen_all(result, progress)
         return replace(
-            result,
-            shares=_widen(result.shares, progress),
-            frequencies=_widen(result.frequencies, progress),
-            conditionals=conditionals,
-            distinguishable_entries=_are_apart(conditionals),
-            ordered=_widen_ordered(result.ordered, progress) if result.ordered else None,
+            widened,
+            distinguishable_entries=_are_apart(widened.conditionals),
+            ordered=_widen_all(result.ordered, progress) if result.ordered else None,
         )
     assert isinstance(feature, NumericFeature)
     progress = _progress(result.mean_question.n, planned)
@@ -104,34 +110,20 @@ def _widen_feature(
     )
 
 
-def _widen_table(table: TableResult, planned: float) -> TableResult:
-    progress = _progress(table.n, planned)
-    return replace(
-        table,
-        cells=_widen(table.cells, progress),
-        row_shares=_widen(table.row_shares, progress),
-        column_shares=_widen(table.column_shares, progress),
-        independence=None,
-    )
-
-
-def _widen_ordered(ordered: OrderedResult, progress: float) -> OrderedResult:
-    return replace(
-        ordered, cumulative=_widen(ordered.cumulative, progress), by_class=_widen(ordered.by_class, progress)
-    )
+def _widen_all(result: ResultT, progress: float, bounds: Mapping[str, Bounds] | None = None) -> ResultT:
+    estimates = {name: each for name, each in vars(result).items() if isinstance(each, IntervalEstimate)}
+    widened: dict[str, Any] = {
+        name: _widen(each, progress, (bounds or {}).get(name, PROBABILITY))
+        for name, each in estimates.items()
+    }
+    return replace(result, **widened)
 
 
 def _widen_statistics(
     statistics: NumberStatistics, feature: NumericFeature, progress: float
 ) -> NumberStatistics:
-    variances = _widen(statistics.variances, progress, (0.0, feature.width**2))
-    return NumberStatistics(
-        means=_widen(statistics.means, progress, feature.bounds),
-        squares=_widen(statistics.squares, progress, square_bounds(feature)),
-        variances=variances,
-        deviations=variances.square_root(),
-        missing=_widen(statistics.missing, progress) if statistics.missing else None,
-    )
+    widened = _widen_all(statistics, progress, find_bounds(feature))
+    return replace(widened, deviations=widened.variances.square_root())
 
 
 def _widen(estimate: IntervalEstimate, progress: float, bounds: Bounds = PROBABILITY) -> IntervalEstimate:

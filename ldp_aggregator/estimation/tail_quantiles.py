@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from statistics import NormalDist
 
@@ -32,17 +32,16 @@ def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
 @lru_cache(maxsize=512)
 def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
     kurtosis = [0.0, *(LAPLACE_KURTOSIS / terms for terms in _TERMS)]
-    quantiles = [_normal_quantile(error), *(_laplace_quantile(error, each) for each in _TERMS)]
+    quantiles = [
+        _normal_quantile(error),
+        *(invert_tail(partial(laplace_tail, terms=each), error) for each in _TERMS),
+    ]
     return np.array(kurtosis), np.array(quantiles)
 
 
 @lru_cache(maxsize=512)
 def _normal_quantile(error: float) -> float:
     return NormalDist().inv_cdf(1 - error / 2)
-
-
-def _laplace_quantile(error: float, terms: int) -> float:
-    return invert_tail(lambda z: laplace_tail(z, terms), error)
 
 
 def invert_tail(tail: Callable[[float], float], level: float) -> float:

@@ -48,7 +48,7 @@ class ValidationResult:
     JSON_DERIVED = ("selected_k",)
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+    def from_snapshot(cls, snapshot: AnySnapshot) -> Self:
         raw = compute_raw_estimates(snapshot)
         prior = raw.prior.estimate
         value, stderr, low, high, *_ = (each[_RIGHT] for each in vars(prior).values())
@@ -143,7 +143,7 @@ def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
         )
 
 
-def refuse_validation(survey: Survey | Plan) -> None:
+def refuse_validation(survey: Survey | Plan | SiloPlan) -> None:
     """Raise SurveyError if a survey is a validation round, but must ask about people."""
     if survey.validation:
         raise SurveyError(

@@ -75,8 +75,7 @@ class Predictor:
 
 
 # -- the labels that a classifier returns -----------------------------------------------------------
-# The labels that a classifier returns, in the types of Python that the survey's values stand for.
-#
+# They have the types of Python that the survey's values stand for.
 # A plan contains every value as text: the author's 1 and "1" are the same value, and so are true and "true".
 
 

@@ -51,11 +51,6 @@ class QuestionFormat:
             id_prefix=report_id_prefix(plan, question),
         )
 
-    @property
-    def question_code(self) -> int:
-        """The number in the bytes of a report that distinguish this question from the plan's others."""
-        return int.from_bytes(self.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES], "big")
-
     def matches_at(self, data: bytes, starts: IntArray) -> BoolArray:
         """Return whether a report starts at each offset, which is `length` or more before the end."""
         id_starts = starts + len(self.prefix)
@@ -74,7 +69,8 @@ class PlanFormat:
     def __init__(self, plan: AnyPlan) -> None:
         self.plan = plan
         self.questions = [QuestionFormat.from_question(plan, question) for question in plan.counted_questions]
-        codes = np.array([question.question_code for question in self.questions])
+        distinct = (each.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES] for each in self.questions)
+        codes = np.array([int.from_bytes(each, "big") for each in distinct])
         self._order = np.argsort(codes)
         self._codes = codes[self._order]
         self._lengths = np.array([question.length for question in self.questions])

@@ -12,8 +12,7 @@ import numpy as np
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation import EstimationError
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate, compute_sum_covariances
 from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.figures import (
     CLASS_PRIOR,

@@ -23,15 +23,15 @@ __all__ = [
     "open_store",
 ]
 
-_REDIS = LateImport("ldp_aggregator.stores.redis:open_url")
+_REDIS = LateImport("ldp_aggregator.stores.redis:RedisStore")
 STORES = {
-    "sqlite": LateImport("ldp_aggregator.stores.sqlite:open_url"),
+    "sqlite": LateImport("ldp_aggregator.stores.sqlite:SQLiteStore"),
     "redis": _REDIS,
     "rediss": _REDIS,
     "unix": _REDIS,
     "redis+cluster": _REDIS,
 }
-"""By the scheme of a store's URL, the function that opens it; redis-py loads only if it is used."""
+"""The stores by the scheme of their URLs; redis-py loads only if it is used."""
 
 
 def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int, int] | None:
@@ -67,5 +67,6 @@ def open_store(url: str, read_only: bool = False, create: bool = True) -> Store:
             "a store is sqlite:///file.db, redis://host:port/0, rediss://host:port/0 (over TLS), "
             "redis+cluster://host:port or unix:///path.sock"
         )
-    store: Store = STORES[scheme].load()(url, read_only, create)
+    arguments = (url.removeprefix("sqlite:///"), read_only, create) if scheme == "sqlite" else (url,)
+    store: Store = STORES[scheme].load()(*arguments)
     return store

@@ -35,10 +35,6 @@ _LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
 _PLANS_KEY = "ldp:plans"
 
 
-def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
-    return RedisStore(url)
-
-
 class RedisStore:
     """Counters in Redis; see :class:`~ldp_aggregator.stores.store.Store`.
 

@@ -13,7 +13,7 @@ from itertools import count
 
 from ldp_aggregator.arrays import ByteArray, IntArray
 from ldp_aggregator.stores.failure import StoreError
-from ldp_aggregator.stores.store import Store, Total
+from ldp_aggregator.stores.store import Store, Total, sum_totals
 
 MAX_SHARDS = 64
 _KIND = "shards"
@@ -33,13 +33,10 @@ def divide_counter(survey: str, counter: str, shards: int) -> tuple[str, ...]:
     names = []
     for shard in range(shards):
         candidates = (f"{counter}#{shards}.{shard}.{number}" for number in count())
-        names.append(next(each for each in candidates if _slot(survey, each) * shards // _SLOTS == shard))
+        # the slot of a counter's keys is the CRC-16 of their tag (Redis Cluster specification)
+        slots = ((each, crc_hqx(f"{survey}:{each}".encode(), 0) % _SLOTS) for each in candidates)
+        names.append(next(each for each, slot in slots if slot * shards // _SLOTS == shard))
     return tuple(names)
-
-
-def _slot(survey: str, counter: str) -> int:
-    """Return the hash slot of a counter's keys: the CRC-16 of their tag (Redis Cluster specification)."""
-    return crc_hqx(f"{survey}:{counter}".encode(), 0) % _SLOTS
 
 
 def choose_shards(ids: ByteArray, shards: int) -> IntArray:
@@ -52,11 +49,7 @@ def whole_counter(name: str) -> str:
 
 
 def join_shards(totals: Mapping[str, Total]) -> dict[str, Total]:
-    joined: dict[str, Total] = {}
-    for name, total in totals.items():
-        counter = whole_counter(name)
-        joined[counter] = joined[counter] + total if counter in joined else total
-    return joined
+    return sum_totals((whole_counter(name), total) for name, total in totals.items())
 
 
 def read_shards(store: Store, survey: str) -> int:

@@ -39,10 +39,6 @@ _PROBE_STATEMENT = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
 """Changes about as many pages as one report."""
 
 
-def open_url(url: str, read_only: bool, create: bool) -> SQLiteStore:
-    return SQLiteStore(url.removeprefix("sqlite:///"), read_only, create)
-
-
 class SQLiteStore:
     """Counters in one file; see :class:`~ldp_aggregator.stores.store.Store`.
 

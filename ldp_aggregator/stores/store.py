@@ -191,6 +191,14 @@ def positions_by_server(store: Store, batches: Sequence[Batch]) -> dict[str, lis
     return positions
 
 
+def sum_totals(totals: Iterable[tuple[str, Total]]) -> dict[str, Total]:
+    """Return the sums of totals, by their names."""
+    found: dict[str, Total] = {}
+    for name, total in totals:
+        found[name] = found[name] + total if name in found else total
+    return found
+
+
 def count_reports(totals: Mapping[str, Total]) -> int:
     return sum(total.n for total in totals.values())
 

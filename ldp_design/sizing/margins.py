@@ -30,8 +30,7 @@ from ldp_aggregator.estimation import (
     NumberResult,
     estimate_snapshot,
 )
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, Frequencies
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, Frequencies, TableEstimate
 from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.estimation.numeric.moments import normal_fourth, normal_third
 from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
@@ -265,8 +265,6 @@ def _log_beta(a: float, b: float) -> float:
 
 
 # -- hierarchical shrinkage of class means ----------------------------------------------------------
-# Hierarchical shrinkage of class means, with scales learned from all features.
-#
 # With two classes, one feature has only one difference between them, which is not enough to separate signal
 # from noise. Many features show how large such differences usually are.
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray
 
 LAPLACE_KURTOSIS = 3.0
@@ -218,15 +217,12 @@ class FrequencyCovariance:
     def evaluate_at(self, distribution: FloatArray) -> FrequencyCovariance:
         return replace(self, distribution=distribution, stated_variance=None)
 
-    def sum_classes(self, k: int) -> FrequencyCovariance:
-        return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=1), k)
-
-    def sum_values(self, k: int) -> FrequencyCovariance:
-        return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=0), self.distribution.size // k)
-
-    def _sum_cells(self, distribution: FloatArray, cells: int) -> FrequencyCovariance:
+    def sum_cells(self, k: int, axis: int) -> FrequencyCovariance:
+        """Return the covariance of the sums over the values of each class (0), or the k classes (1)."""
+        table = self.distribution.reshape(-1, k)
+        cells = table.shape[axis]
         return replace(
-            self.evaluate_at(distribution),
+            self.evaluate_at(table.sum(axis=axis)),
             floor=self.floor * cells,
             shared=self.shared * cells**2,
             slope=self.slope * cells,
@@ -262,30 +258,6 @@ def weigh_covariances(
         for law in each.supports
     )
     return FrequencyCovariance(distribution, n, **sums, fourth=add("fourth", 4), supports=tuple(supports))
-
-
-class TableEstimate(Protocol):
-    """Raw frequencies of the cells (value, label) of one discrete feature, from any source."""
-
-    @property
-    def n(self) -> int:
-        """Number of reports or rows; without any, nothing is known."""
-
-    @property
-    def raw(self) -> FloatArray:
-        """Unbiased frequencies, (A k,); the cell of value a and class c is a k + c."""
-
-    @property
-    def covariance(self) -> FrequencyCovariance:
-        """The covariance of `raw`."""
-
-    @property
-    def mechanism(self) -> str:
-        """The names of the mechanisms, joined by " + "."""
-
-    @property
-    def asked_features(self) -> tuple[Feature, ...]:
-        """The features that the same reports ask about."""
 
 
 def excess_kurtosis(fourth: FloatArray | float, variance: FloatArray) -> FloatArray:

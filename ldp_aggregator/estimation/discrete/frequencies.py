@@ -17,16 +17,10 @@ import numpy as np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey import Feature, Question
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.covariance import (
-    FrequencyCovariance,
-    TableEstimate,
-    weigh_covariances,
-)
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, weigh_covariances
 from ldp_aggregator.snapshot import Total
 
 # -- negative estimates -----------------------------------------------------------------------------
-# Converts noisy estimates, which may be negative, to distributions or positive counts.
-#
 # Raw frequencies are unbiased, but noise makes some of them negative, and they do not add up to one.
 
 
@@ -132,8 +126,6 @@ def oracle_of(question: Question) -> FrequencyOracle:
 
 
 # -- combining estimates of one feature -------------------------------------------------------------
-# Combines estimates of one feature: of several questions, and of the levels of an ordered one.
-#
 # Estimates of the same cells are averaged, weighted by the inverse of their variances. If the same people
 # answered all questions, the sampling of people is the same in all: it changes no weight, and counts once.
 # The levels of a feature are combined by weighted least squares, so that the share of an interval is the sum
@@ -146,16 +138,23 @@ _VALUES = (1, 0)
 
 @dataclass(frozen=True)
 class CombinedFrequencies:
-    """Raw frequencies that are computed from other ones; see :class:`TableEstimate`."""
+    """Raw frequencies of the cells (value, label) of one discrete feature, computed from other ones."""
 
     n: int
+    """Number of reports or rows; without any, nothing is known."""
     raw: FloatArray
+    """Unbiased frequencies, (A k,); the cell of value a and class c is a k + c."""
     covariance: FrequencyCovariance
     """If there are levels, other covariances than those of a cell with itself are averages."""
     mechanism: str
+    """The names of the mechanisms, joined by " + "."""
     asked_features: tuple[Feature, ...]
+    """The features that the same reports ask about."""
     levels: tuple[Level, ...] = ()
     """The levels of an ordered feature, from which its frequencies are combined."""
+
+
+TableEstimate = Frequencies | CombinedFrequencies
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def sum_classes(estimate: TableEstimate, k: int) -> CombinedFrequencies:
     return CombinedFrequencies(
         n=estimate.n,
         raw=estimate.raw.reshape(-1, k).sum(axis=1),
-        covariance=estimate.covariance.sum_classes(k) if estimate.n else estimate.covariance,
+        covariance=estimate.covariance.sum_cells(k, axis=1) if estimate.n else estimate.covariance,
         mechanism=estimate.mechanism,
         asked_features=estimate.asked_features,
     )

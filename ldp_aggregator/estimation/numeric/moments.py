@@ -51,6 +51,10 @@ class Quantity:
     def times(self, factor: float | FloatArray) -> Quantity:
         return Quantity(self.value * factor, self.slopes * factor)
 
+    def sum_classes(self) -> Quantity:
+        """Return the sum over all labels, (1,); each source of each label is a source of it."""
+        return Quantity(self.value.sum(keepdims=True), self.slopes.reshape(-1, 1))
+
     def over(self, bottom: Quantity) -> Quantity:
         """Return the ratio to `bottom`, with d(t/b) = (dt - (t/b) db) / b; NaN unless `bottom` is above 0."""
         positive = np.where(bottom.value > 0, bottom.value, np.nan)

@@ -27,7 +27,13 @@ from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, 
 from ldp_aggregator.estimation.discrete.covariance import excess_kurtosis
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
 from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds, IntervalEstimate, ratio_intervals
-from ldp_aggregator.estimation.numeric.moments import Moments, Population, Quantity, sample_sources
+from ldp_aggregator.estimation.numeric.moments import (
+    ABSENT,
+    Moments,
+    Population,
+    Quantity,
+    sample_sources,
+)
 
 _NO_NOISE = 1e-9
 """A variance of G below this share of that of s is due to rounding."""
@@ -112,41 +118,44 @@ class ClassMoments:
         surplus = Quantity.from_source(moments.raw[2], own.start + 2, self.sources) - self.class_share
         return raw - surplus.times(slope)
 
-    def _find_power(self, power: int) -> Quantity | None:
-        found = (
+    def find_sum(self, power: int) -> Quantity | None:
+        """Return the estimated sum of 1, 2 or ABSENT, see `POWERS`; None without reports or if never missing.
+
+        Each of two questions estimates P(missing, c). Their mean is weighted by the inverse of the variances.
+        """
+        if power == ABSENT and not self.can_be_missing:
+            return None
+        known = [
             self._corrected(each, own, each.powers.index(power))
             for each, own in self.blocks
             if power in each.powers
-        )
-        return next(found, None)
+        ]
+        if len(known) < 2:
+            return known[0] if known else None
+        variances = [float(each.variance(self.noise).mean()) for each in known]
+        total = sum(variances)  # 0 only for counters that contradict each other
+        weight = variances[1] / total if total else 0.5
+        return known[0].times(weight) + known[1].times(1 - weight)
 
     @cached_property
     def first(self) -> Quantity | None:
         """Estimate of E[x 1(c)] for each class c; None without reports."""
-        return self._find_power(1)
+        return self.find_sum(1)
 
     @cached_property
     def second(self) -> Quantity | None:
         """Estimate of E[x^2 1(c)] for each class c; None without reports."""
-        return self._find_power(2)
+        return self.find_sum(2)
+
+    @cached_property
+    def missing(self) -> Quantity | None:
+        """Estimate of P(missing, c); None without reports or if never missing."""
+        return self.find_sum(ABSENT)
 
     @property
     def second_bias(self) -> float:
         """Bound on the bias of E[x^2], as a share of P(present), that counts as a standard deviation."""
         return SECOND_BIAS * any(each.higher is not None for each in self.questions)
-
-    @cached_property
-    def missing(self) -> Quantity | None:
-        """Estimate of P(missing, c), pooled from all questions; None without reports or if never missing."""
-        if not (self.can_be_missing and self.questions):
-            return None
-        known = [self._corrected(each, own, 1) for each, own in self.blocks]
-        if len(known) < 2:
-            return known[0]
-        variances = [float(each.variance(self.noise).mean()) for each in known]
-        total = sum(variances)  # 0 only for counters that contradict each other
-        weight = variances[1] / total if total else 0.5
-        return known[0].times(weight) + known[1].times(1 - weight)
 
     @cached_property
     def present(self) -> Quantity:
@@ -200,6 +209,7 @@ class ClassMoments:
         return self._ratio_estimate(top, self.present, bounds, extra)
 
     def estimate_missing(self) -> IntervalEstimate:
+        """Return P(missing | c)."""
         return self._ratio_estimate(self.missing, self.class_share, PROBABILITY)
 
     def _ratio(
@@ -340,27 +350,13 @@ class AllClasses(ClassMoments):
         joined += np.einsum("f,fic,fjd->icjd", signs, factors, factors)
         return joined.reshape(sources * k, sources * k, 1)
 
-    def _total(self, quantity: Quantity | None) -> Quantity | None:
-        if quantity is None:
-            return None
-        return Quantity(quantity.value.sum(keepdims=True), quantity.slopes.reshape(-1, 1))
-
     @cached_property
     def class_share(self) -> Quantity:
-        share = self.by_class.class_share
-        return Quantity(share.value.sum(keepdims=True), share.slopes.reshape(-1, 1))
+        return self.by_class.class_share.sum_classes()
 
-    @cached_property
-    def first(self) -> Quantity | None:
-        return self._total(self.by_class.first)
-
-    @cached_property
-    def second(self) -> Quantity | None:
-        return self._total(self.by_class.second)
-
-    @cached_property
-    def missing(self) -> Quantity | None:
-        return self._total(self.by_class.missing)
+    def find_sum(self, power: int) -> Quantity | None:
+        found = self.by_class.find_sum(power)
+        return None if found is None else found.sum_classes()
 
     @property
     def second_bias(self) -> float:

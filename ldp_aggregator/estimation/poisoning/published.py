@@ -12,7 +12,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, Frequencies, combine_questions
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, IntervalEstimate
-from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_bounds
+from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, find_bounds
 from ldp_aggregator.estimation.numeric.moments import Quantity
 from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.poisoning.influence import (
@@ -183,7 +183,7 @@ class PublishedEstimates:
     ) -> Influences:
         feature = self.snapshot.plan.features[place]
         assert isinstance(feature, NumericFeature)
-        width, middle = feature.width, sum(feature.bounds) / 2
+        width, middle, bounds = feature.width, sum(feature.bounds) / 2, find_bounds(feature)
         first, second, around, present = number.first, number.second, number.squared_deviation, number.present
         if number.missing is not None and shown.missing is not None:
             missing = self._reach_ratio(own, number.missing, number.class_share)
@@ -196,7 +196,7 @@ class PublishedEstimates:
             return
         top = second.times(width**2) + first.times(2 * middle * width)
         squares = self._reach_ratio(own, top, present)
-        yield from self._state(f"{prefix}squares", place, squares, shown.squares, square_bounds(feature))
+        yield from self._state(f"{prefix}squares", place, squares, shown.squares, bounds["squares"])
         spreads = self._reach_ratio(own, around.times(width**2), present)
         by_spread = self._move(spreads, shown.variances.value, (0.0, width**2))
         by_mean = self._move(means, shown.means.value, feature.bounds)

@@ -15,18 +15,20 @@ from typing import Self
 import numpy as np
 
 from encoders.mechanisms.counted_table import laplace_variance
+from encoders.survey import Feature, NumericFeature
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_prior import PooledPrior, pool_prior
-from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS, FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE, CombinedFrequencies
-from ldp_aggregator.estimation.numeric.moments import Population, Quantity
+from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS, FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE, CombinedFrequencies, TableEstimate
+from ldp_aggregator.estimation.numeric.moments import ABSENT, Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, ClassCounts, NoisyTable, estimate_table
 from ldp_aggregator.snapshot import SiloSnapshot
 
 _SOURCES = np.array([[-1.0, 0, 1, 0], [1, -1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1]])
 """Sums of x, of x^2, of missing numbers and of rows, as combinations of the cells."""
+_POWERS = (1, 2, ABSENT)
 
 
 @dataclass(frozen=True)
@@ -146,24 +148,15 @@ class SoftMoments(ClassMoments):
     def with_cautious_noise(self) -> SoftMoments:
         return replace(self, cautious=self._population.shrink_to_equal_classes(self.n))
 
-    def _source(self, index: int) -> Quantity:
-        return Quantity.from_source(self.sums[index], index, len(self.sums))
-
     @cached_property
     def class_share(self) -> Quantity:
-        return self._source(3)
+        return Quantity.from_source(self.sums[3], 3, len(self.sums))
 
-    @cached_property
-    def first(self) -> Quantity:
-        return self._source(0)
-
-    @cached_property
-    def second(self) -> Quantity:
-        return self._source(1)
-
-    @cached_property
-    def missing(self) -> Quantity | None:
-        return self._source(2) if self.can_be_missing else None
+    def find_sum(self, power: int) -> Quantity | None:
+        if power == ABSENT and not self.can_be_missing:
+            return None
+        index = _POWERS.index(power)
+        return Quantity.from_source(self.sums[index], index, len(self.sums))
 
 
 def _row_moments(people: Population) -> tuple[FloatArray, FloatArray]:
@@ -206,6 +199,7 @@ class PooledMoments(ClassMoments):
         """Pool the moments; those of silos alone if the others lack reports about one of the moments."""
         if others.first is None or others.second is None or not others.prior.known:
             return silos
+        assert silos.first is not None
         mean = np.clip(np.nan_to_num(silos.first.over(silos.present).value), -1.0, 1.0)
         variances = [
             float((first - each.present.times(mean)).variance(each.noise).mean())
@@ -236,8 +230,7 @@ class PooledMoments(ClassMoments):
         slopes[first : first + len(quantity.slopes)] = quantity.slopes
         return Quantity(quantity.value, slopes)
 
-    def _pool(self, silos: Quantity, others: Quantity | None) -> Quantity:
-        assert others is not None
+    def _pool(self, silos: Quantity, others: Quantity) -> Quantity:
         mine, theirs = self._lift(silos, 0), self._lift(others, _SILO_SOURCES)
         return mine.times(self.weight) + theirs.times(1 - self.weight)
 
@@ -245,17 +238,9 @@ class PooledMoments(ClassMoments):
     def class_share(self) -> Quantity:
         return self._pool(self.silos.class_share, self.others.class_share)
 
-    @cached_property
-    def first(self) -> Quantity:
-        return self._pool(self.silos.first, self.others.first)
-
-    @cached_property
-    def second(self) -> Quantity:
-        return self._pool(self.silos.second, self.others.second)
-
-    @cached_property
-    def missing(self) -> Quantity | None:
-        return None if self.silos.missing is None else self._pool(self.silos.missing, self.others.missing)
+    def find_sum(self, power: int) -> Quantity | None:
+        mine, other = self.silos.find_sum(power), self.others.find_sum(power)
+        return None if mine is None or other is None else self._pool(mine, other)
 
     @property
     def second_bias(self) -> float:
@@ -272,11 +257,7 @@ class PooledMoments(ClassMoments):
 
     @property
     def differences(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        pairs = [
-            (self.silos.first, self.others.first),
-            (self.silos.second, self.others.second),
-            (self.silos.missing, self.others.missing),
-        ]
+        pairs = ((self.silos.find_sum(power), self.others.find_sum(power)) for power in _POWERS)
         contrasts = [
             self._lift(mine, 0) - self._lift(other, _SILO_SOURCES)
             for mine, other in pairs
@@ -344,16 +325,15 @@ class SiloTables:
         return pool_prior([], self.k)
 
     def estimate_features(self) -> list[TableEstimate | ClassMoments]:
-        return [self._estimate_feature(index) for index in range(len(self.tables))]
+        return list(map(self._estimate_feature, self.tables, self.plan.features))
 
-    def _estimate_feature(self, index: int) -> TableEstimate | ClassMoments:
-        table, is_number = self.tables[index], self.tables[index].unit > 1
+    def _estimate_feature(self, table: NoisyTable, feature: Feature) -> TableEstimate | ClassMoments:
+        is_number = isinstance(feature, NumericFeature)
         if self.classes:
             estimate = SoftMoments.from_table if is_number else estimate_table
             return estimate(table, self.classes)
         if is_number:
-            can_be_missing = self.plan.features[index].missing == "category"
-            return ClassMoments((), self.prior, can_be_missing)
+            return ClassMoments((), self.prior, feature.missing == "category")
         size = table.cells.size
         covariance = FrequencyCovariance.unknown(np.full(size, 1 / size))
         return CombinedFrequencies(0, np.full(size, math.nan), covariance, COUNT_TABLE, ())

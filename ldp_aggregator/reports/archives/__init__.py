@@ -108,7 +108,10 @@ def _count_parts(
     run: Run,
     show: ShowProgress,
 ) -> AnySnapshot:
-    parts = [[each.select_part(part) for each in spilled] for part in range(partition.parts)]
+    parts = [
+        [(each.file, each.blocks[each.blocks[:, 0] == part]) for each in spilled]
+        for part in range(partition.parts)
+    ]
     counted = make_snapshot(plan, {})
     with show("counting reports", partition.parts, "parts") as progress:
         for totals, rejections in run(partial(count_part, plan.json), parts):

@@ -69,9 +69,6 @@ class SpilledSection:
     blocks: IntArray
     """Part, question, offset in the file and number of records of each block. Shape (m, 4)."""
 
-    def select_part(self, part: int) -> tuple[str, IntArray]:
-        return self.file, self.blocks[self.blocks[:, 0] == part]
-
 
 def spill_section(
     plan_json: bytes,

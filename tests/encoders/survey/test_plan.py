@@ -116,9 +116,9 @@ def test_a_plan_does_not_depend_on_the_application_s_decimal_context():
 
 def test_the_questions_are_those_of_a_positive_weight():
     plan = compiled(weights=(5, 0, 2))
-    assert [(q.index, q.kind, q.name, q.feature_index, q.weight) for q in plan.questions] == [
-        (0, "label", "rested", None, 5),
-        (1, "coupled", "hours", 1, 2),
+    assert [(q.index, q.kind, q.name, q.feature_indices, q.weight) for q in plan.questions] == [
+        (0, "label", "rested", (), 5),
+        (1, "coupled", "hours", (1,), 2),
     ]
     assert [question.shape for question in plan.questions] == [(2,), (4, 2)]
     assert [question.domain for question in plan.questions] == [2, 8]

@@ -168,7 +168,7 @@ def test_a_covariance_needs_shares_and_is_unknown_without_reports():
 def test_the_variance_of_a_share_is_the_sum_of_the_covariances_of_its_cells(name):
     table, covariance = make_table(name), enumerate_covariance(name, JOINT.ravel()) / N
     sums = np.kron(np.eye(len(JOINT)), np.ones(CLASSES))
-    found = table.covariance.sum_classes(CLASSES)
+    found = table.covariance.sum_cells(CLASSES, axis=1)
     np.testing.assert_allclose(found.variance, np.diag(sums @ covariance @ sums.T), rtol=1e-9)
     np.testing.assert_allclose(found.distribution, JOINT.sum(axis=1))
     shares = estimate_share_intervals(table, CLASSES)

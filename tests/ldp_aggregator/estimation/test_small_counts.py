@@ -71,7 +71,7 @@ def test_cumulants_of_sums_and_of_independent_questions_add_up():
         0.3**3 * separate[0] + 0.7**3 * separate[1]
     )
     # the value 0 of two classes of three values: cells 0 and 1
-    summed = parts[1].sum_classes(2)
+    summed = parts[1].sum_cells(2, axis=1)
     both = parts[1].contrast_moments(np.array([1.0, 1, 0, 0, 0, 0]), ones, shares)
     np.testing.assert_allclose(summed.contrast_moments(np.eye(3)[0], np.ones(3), summed.distribution), both)
 

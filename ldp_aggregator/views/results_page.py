@@ -11,6 +11,7 @@ from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ResultsError
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.model import find_notices
+from ldp_aggregator.statements.rules import find_known_majority
 from ldp_aggregator.views.comparison_sections import build_comparison
 from ldp_aggregator.views.curator_sections import find_curator_lead, list_curator_sections
 from ldp_aggregator.views.estimate_rows import EstimateRow, build_table
@@ -64,7 +65,9 @@ def render_page(
         sections,
         note,
         lead=find_lead(results, table),
-        notices=find_notices(results.plan, results.usefulness),
+        notices=find_notices(
+            results.plan, results.usefulness, known=find_known_majority(results.estimates) is not None
+        ),
         pointers=point_to_warnings(results),
         tiles=_list_tiles(results),
     )
@@ -123,10 +126,13 @@ def _render(results: Results, sections: Sequence[Section], note: str, **parts: o
 
 def _list_tiles(results: Results) -> list[tuple[str, str]]:
     features = [each for _, each in results.joined_features]
+    questions, asked = len(results.plan.questions), len(results.plan.entries) + results.plan.row_label.exists
     stated = TEXTS.section(
         "tiles",
         **count_reports(results),
-        questions=Count(len(results.plan.questions)),
+        questions=Count(questions),
+        asked=Count(asked),
+        regrouped=questions != asked and not results.is_validation,
         epsilon=write_epsilon(results),
         classes=results.estimates.has_label and not results.is_validation,
         differing=sum(each.distinguishable for each in features),

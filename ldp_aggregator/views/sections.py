@@ -27,7 +27,7 @@ from ldp_aggregator.statements.model import (
     find_terms,
 )
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
-from ldp_aggregator.statements.rules import is_known
+from ldp_aggregator.statements.rules import find_known_majority, is_known
 from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
 from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow, group_by_feature
 from ldp_aggregator.views.estimate_tables import (
@@ -70,7 +70,7 @@ def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]
 
 def list_facts(results: Results) -> dict[str, str]:
     used, names = results.used_features, [entry.name for entry, _ in results.joined_features]
-    plan, majority = results.plan, results.estimates.majority
+    plan, majority = results.plan, find_known_majority(results.estimates)
     stated = TEXTS.section(
         "facts",
         **count_reports(results),

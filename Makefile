@@ -13,7 +13,8 @@
 # make test-clients
 #                 run the tests of the JavaScript client in Firefox, of the Java client, and of host applications;
 #                 audit both clients, and build the packages; list what was skipped
-# make test-all   run the tests of these three targets at once, of each simulation the large size alone
+# make test-all   run the tests of these three targets at once, of each simulation one size alone: the
+#                 large one, or the small one if the large one takes long
 # make java       build the Java client into clients/java/build
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI

@@ -42,6 +42,6 @@ def test_the_client_passes(plan):
 
 @pytest.mark.slow
 def test_the_audit_of_a_survey_in_a_series_has_the_layer():
-    result = audit(PLAN, 100, copies=2)
+    result = audit(PLAN, 100, copies=2, requests=10)
     assert result.passed, result.faults
     assert SERIES in {each.layer for each in result.checks}

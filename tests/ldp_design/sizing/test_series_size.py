@@ -95,7 +95,7 @@ def simulate(text: str, seed: int, change: float):
     return next(each for each in series.courses if each.statistic == statistic)
 
 
-@pytest.mark.parametrize("repeats", small_and_full(12, 300))
+@pytest.mark.parametrize("repeats", small_and_full(12, 300, long=True))
 @pytest.mark.parametrize("name", SURVEYS)
 def test_margins_and_detectable_changes_are_those_of_simulated_series(name, repeats):
     """Bounds at 1e-7 each; the slack is for counts of people in a wave that vary, and for ratios."""

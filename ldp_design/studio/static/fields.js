@@ -56,7 +56,7 @@ export function input(path, name, { area, number, shown, placeholder, save, ...o
       const entered = number ? plainNumber(text) : text;
       void edit(() => (save ? save(entered) : write(path, entered, number)));
     },
-    onblur: () => store.fresh && refresh(store.fresh = null),
+    onblur: () => store.fresh && setTimeout(() => refresh(store.fresh = null)), // when the next field has the focus
     ...others,
   });
 }

@@ -41,7 +41,7 @@ def test_a_signature_is_of_the_survey_that_is_shown_and_a_collector_serves_it(au
             process.stdin.close()
     expect(page.locator("#main").get_by_text("was downloaded")).to_be_visible()
     author.go("sizes")
-    author.fill("People who will answer", "3100")
+    author.fill("Epsilon: how much one answer may reveal", "0.9")
     author.go("publish")
     expect(point).to_have_class("open")
     expect(point).to_contain_text("sign it again")

@@ -13,7 +13,8 @@
 # make test-clients
 #                 run the tests of the JavaScript client in Firefox, of the Java client, and of host applications;
 #                 audit both clients, and build the packages; list what was skipped
-# make test-all   run the tests of these three targets at once, of each simulation the large size alone
+# make test-all   run the tests of these three targets at once, of each simulation one size alone: the
+#                 large one, or the small one if the large one takes long
 # make java       build the Java client into clients/java/build
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI
@@ -105,7 +106,8 @@ endurance: $(VENV)/.fuzz redis nginx chromium
 # VERSION must be that of encoders/__init__.py, with a section in CHANGELOG.md; TAG=1 makes its tag too.
 release: $(RELEASE)/.release $(VENV)/.dev redis
 	$(RELEASE)/bin/python -m tools.release $(or $(VERSION),$(error which version? make release VERSION=1.0.0)) $(if $(TAG),--tag)
-	file=tests/earlier_builds/$(VERSION).zip && { [ -e $$file ] || $(VENV)/bin/python -m tools.earlier_builds . $$file; }
+	@file=tests/earlier_builds/$(VERSION).zip; [ -e $$file ] \
+	|| { $(VENV)/bin/python -m tools.earlier_builds . $$file >/dev/null && echo "Commit $$file, which later builds must read."; }
 
 test-versions: $(RELEASE)/.release
 	$(RELEASE)/bin/python -m tools.versions

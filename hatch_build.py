@@ -49,8 +49,12 @@ class ReadmeHook(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set the description."""
-        base = metadata["urls"]["Changelog"].removesuffix("CHANGELOG.md")
-        text = (Path(self.root) / "README.md").read_text("utf-8")
-        text = re.sub(r"(!\[[^]]*\]\()(?!\w+:)([^)]*)", rf"\1{base}\2?raw=true", text)
-        text = re.sub(r"(\]\()(?!\w+:|#)", rf"\1{base}", text)
+        text = write_full_links((Path(self.root) / "README.md").read_text("utf-8"), metadata["urls"])
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def write_full_links(text: str, urls: dict[str, str]) -> str:
+    """Return Markdown whose links and pictures lead to the repository."""
+    base = urls["Changelog"].removesuffix("CHANGELOG.md")
+    text = re.sub(r"(!\[[^]]*\]\()(?!\w+:)([^)]*)", rf"\1{base}\2?raw=true", text)
+    return re.sub(r"(\]\()(?!\w+:|#)", rf"\1{base}", text)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from encoders.randomness import SystemEntropy
 from encoders.survey.randomise import randomise
 from ldp_audit.people import Person
-from ldp_audit.standing_audit import Bodies, Offer, row_of
+from ldp_audit.series_audit import Bodies, Offer, row_of
 
 
 class StepwiseStanding:

@@ -7,7 +7,7 @@ are reports, and whole requests if the device has the method for it. The auditor
 other client (:class:`Device`), and needs numpy and scipy.
 """
 
-from encoders.installation import require_own_encoders
+from encoders.installation import require_own_encoders  # fails if another package 'encoders' hides ours
 from encoders.late_imports import needs_extra
 
 require_own_encoders()

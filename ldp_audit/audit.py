@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_audit import freshness
+from ldp_audit import freshness, result
 from ldp_audit.blackbox import ALPHA, Messages, MessagesByPerson, required_requests
 from ldp_audit.device import (
     Device,
@@ -24,18 +24,7 @@ from ldp_audit.homogeneity import check_homogeneity
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
 from ldp_audit.relay_audit import check_relay
 from ldp_audit.request_capture import check_requests
-from ldp_audit.result import (
-    HOMOGENEITY,
-    RELAY,
-    SERIES,
-    AuditResult,
-    BlackBoxResult,
-    Check,
-    measure_leak,
-    report_epsilon,
-)
-from ldp_audit.series_audit import SeriesDevice, check_series
-from ldp_audit.standing_audit import StandingDevice, check_standing
+from ldp_audit.series_audit import SeriesDevice, StandingDevice, check_series, check_standing
 from ldp_audit.timing import check_timing
 
 FORKED_COPIES = 64
@@ -67,7 +56,7 @@ def audit(
     timed: int = 0,
     progress: Callable[[str], object] | None = None,
     requests: int | None = None,
-) -> AuditResult:
+) -> result.AuditResult:
     """Audit a plan, and the client that answers it, from outside.
 
     Parameters
@@ -92,7 +81,7 @@ def audit(
 
     Returns
     -------
-    AuditResult
+    result.AuditResult
 
     Raises
     ------
@@ -103,7 +92,7 @@ def audit(
     requests = requests or max(required_requests(float(plan.epsilon)), trials // _TRIALS_PER_REQUEST)
     audited = plan  # with the relay that it may have
     # the reports that are sealed, and those of one wave
-    plan = replace(plan, relay=None, waves=None, epsilon=report_epsilon(plan))
+    plan = replace(plan, relay=None, waves=None, epsilon=result.report_epsilon(plan))
     tested_questions = len(plan.questions) if len(plan.questions) > 1 else 0
     run = _AuditRun(
         plan=plan,
@@ -126,7 +115,7 @@ def audit(
     run.check_forks(forked, messages)
     run.measure_each_question(messages)
     run.check_others(audited, timed)
-    return AuditResult(
+    return result.AuditResult(
         plan=audited,
         trials=trials,
         alpha=alpha,
@@ -140,7 +129,7 @@ def list_stages(plan: Plan, timed: int = 0) -> list[str]:
     """Return the names of an audit's stages in order; arguments as of :func:`audit`."""
     questions = [each.name for each in plan.questions] if len(plan.questions) > 1 else []
     black_box = [f"black box: {name}" for name in (ANY_QUESTION, *questions)]
-    relay = [RELAY] * bool(plan.relay) + [SERIES] * bool(plan.waves)
+    relay = [result.RELAY] * bool(plan.relay) + [result.SERIES] * bool(plan.waves)
     relay += [STANDING] * bool(plan.series)
     timing = ["timing"] if timed else []
     return ["freshness", "exact", black_box[0], "homogeneity", *black_box[1:], *relay, *timing]
@@ -157,8 +146,8 @@ class _AuditRun:
     requests: int
     alpha: float
     show_progress: Callable[[str], object]
-    black_box: list[BlackBoxResult] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
+    black_box: list[result.BlackBoxResult] = field(default_factory=list)
+    checks: list[result.Check] = field(default_factory=list)
 
     def collect_forked_reports(self, copies: int) -> dict[str, list[bytes]]:
         reporters = list_reporters(self.device)
@@ -171,7 +160,7 @@ class _AuditRun:
         """Audit reports to the whole plan, and whole requests; return some of the reports."""
         self.show_progress(f"black box: {ANY_QUESTION}")
         messages = collect_reports(self.device, self.plan, self.people, self.trials)
-        self.black_box.append(measure_leak(ANY_QUESTION, messages, self.alpha))
+        self.black_box.append(result.measure_leak(ANY_QUESTION, messages, self.alpha))
         self.show_progress("homogeneity")
         random_people = draw_people(self.plan, _RANDOM_PEOPLE)
         trials = max(_MIN_REPORTS_PER_RANDOM_PERSON, self.trials // _RANDOM_PEOPLE)
@@ -182,14 +171,14 @@ class _AuditRun:
 
     def _measure_requests(self, random_people: Sequence[Person]) -> MessagesByPerson:
         if not isinstance(self.device, RequestDevice):
-            self.checks.append(Check(HOMOGENEITY, "requests", None, "not measured: the device has no send()"))
+            self._skip(result.HOMOGENEITY, "requests", "send")
             return {}
         requests = collect_requests(self.device, self.plan, self.people, self.requests)
         whole = {
             name: Messages.from_bytes([join_requests(each) for each in devices])
             for name, devices in requests.items()
         }
-        self.black_box.append(measure_leak(WHOLE_REQUESTS, whole, self.alpha))
+        self.black_box.append(result.measure_leak(WHOLE_REQUESTS, whole, self.alpha))
         count = min(self.requests, _MAX_REQUESTS_PER_RANDOM_PERSON)
         requests |= collect_requests(self.device, self.plan, random_people, count)
         self.checks.append(check_requests(requests))
@@ -200,32 +189,32 @@ class _AuditRun:
 
     def check_others(self, audited: Plan, timed: int) -> None:
         if audited.relay:
-            self.show_progress(RELAY)
+            self.show_progress(result.RELAY)
             self.checks += check_relay(replace(audited, waves=None), self.people, self.requests, self.alpha)
         if audited.waves:
-            self.show_progress(SERIES)
-            self._check_series(replace(audited, relay=None))
+            self.show_progress(result.SERIES)
+            if isinstance(self.device, SeriesDevice):
+                count, plan = (
+                    max(_MIN_SERIES, self.trials // _TRIALS_PER_SERIES),
+                    replace(audited, relay=None),
+                )
+                leaks, checks = check_series(plan, self.device, self.people, count, self.alpha)
+                self.black_box += leaks
+                self.checks += checks
+            else:
+                self._skip(result.SERIES, "all waves", "series")
         if audited.series:
             self.show_progress(STANDING)
-            self._check_standing(audited)
+            if isinstance(self.device, StandingDevice):
+                self.checks += check_standing(audited, self.device, self.people, _MIN_SERIES, self.alpha)
+            else:
+                self._skip(result.SERIES, "all plans", "standing")
         if timed:
             self.show_progress("timing")
             self.checks.append(check_timing(self.device, self.plan, self.people, timed))
 
-    def _check_series(self, audited: Plan) -> None:
-        if not isinstance(self.device, SeriesDevice):
-            self.checks.append(Check(SERIES, "all waves", None, "not measured: the device has no series()"))
-            return
-        count = max(_MIN_SERIES, self.trials // _TRIALS_PER_SERIES)
-        leaks, checks = check_series(audited, self.device, self.people, count, self.alpha)
-        self.black_box += leaks
-        self.checks += checks
-
-    def _check_standing(self, audited: Plan) -> None:
-        if not isinstance(self.device, StandingDevice):
-            self.checks.append(Check(SERIES, "all plans", None, "not measured: the device has no standing()"))
-            return
-        self.checks += check_standing(audited, self.device, self.people, _MIN_SERIES, self.alpha)
+    def _skip(self, layer: str, name: str, method: str) -> None:
+        self.checks.append(result.Check(layer, name, None, f"not measured: the device has no {method}()"))
 
     def check_forks(self, forked: dict[str, list[bytes]], messages: MessagesByPerson) -> None:
         """Check the reports of forked copies; `messages` show how often a payload occurs by chance."""
@@ -245,7 +234,7 @@ class _AuditRun:
                 plan = focus_plan(self.plan, question)
                 people = make_people(self.plan, question)
                 messages = collect_reports(self.device, plan, people, self.trials)
-                self.black_box.append(measure_leak(question.name, messages, self.alpha))
+                self.black_box.append(result.measure_leak(question.name, messages, self.alpha))
             alpha = self.alpha / (len(questions) * len(people) * len(reporters))
             for way, reporter in reporters.items():
                 repeated[way][question.name] = freshness.repeat_for_all(

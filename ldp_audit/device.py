@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from encoders.randomness import SystemEntropy
@@ -16,8 +17,7 @@ from encoders.survey import Plan
 from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Person
 from ldp_audit.request_capture import SURVEYS_URL, Request, capture_requests
-from ldp_audit.series_audit import Bodies, History, SimulatedClock
-from ldp_audit.standing_audit import Offer, row_of
+from ldp_audit.series_audit import Bodies, History, Offer, row_of, simulate_clock
 from ldp_client import Client, Journal, Response, State, TransportError, make_report
 
 _OFFLINE_SECONDS = 0.03
@@ -84,7 +84,7 @@ class PublicClient:
         network.works = True
         options = {"transport": network, "token": _draw_token(plan), "spread": 0}
         sent: Bodies = [[] for _ in waves]
-        with SimulatedClock() as clock:
+        with simulate_clock() as clock:
             clock.now = waves[history.joins].opens - 1
             with self._client(plan, journal, **options) as client:
                 client.grant()
@@ -139,12 +139,12 @@ class PublicClient:
         )
 
 
+@dataclass(frozen=True)
 class RequestReporter:
-    def __init__(self, device: RequestDevice) -> None:
-        self._device = device
+    device: RequestDevice
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
-        return request_body(self._device.send([plan], row, label))
+        return request_body(self.device.send([plan], row, label))
 
 
 def list_reporters(device: Device) -> dict[str, Reporter]:

@@ -19,7 +19,7 @@ from encoders.errors import LdpError  # noqa: E402
 from encoders.late_imports import LateImport  # noqa: E402
 from ldp_client import Client  # noqa: E402
 
-_PILOT = LateImport("ldp_design.studio.pilot:Pilot", "author", "this program")
+_PILOT = LateImport("ldp_design.studio.pilot:Pilot", "author", "python -m ldp_bayes")
 _EXAMPLE = Path(__file__).parents[1] / "ldp_design" / "authoring" / "example.toml"
 
 

@@ -1,6 +1,6 @@
 """Training by a trusted curator under differential privacy."""
 
-from encoders.installation import require_own_encoders
+from encoders.installation import require_own_encoders  # fails if another package 'encoders' hides ours
 
 require_own_encoders()
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
 from encoders.canonical import dump_canonical_json
-from ldp_aggregator.codec import parse_amount
+from ldp_aggregator.codec import from_json, to_json
 from ldp_aggregator.wording.values import format_amount
 from ldp_central.coded_rows import CentralError
 
@@ -51,24 +50,6 @@ class Entry:
     request: TrainingRequest
     date: str
     model: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        request = self.request
-        return {
-            "rows": list(request.rows),
-            "command": request.command,
-            "epsilon": str(request.epsilon),
-            "delta": str(request.delta),
-            "date": self.date,
-            "model": self.model,
-        }
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        epsilon, delta = parse_amount(document["epsilon"]), parse_amount(document["delta"])
-        file, content = document["rows"]
-        request = TrainingRequest((file, content), document["command"], epsilon, delta)
-        return cls(request, document["date"], document["model"])
 
 
 @dataclass(frozen=True)
@@ -127,16 +108,9 @@ class Ledger:
         return replace(self, entries=(*self.entries[:-1], replace(self.entries[-1], model=model.decode())))
 
     def dump(self) -> bytes:
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "name": self.name,
-            "adjacency": self.adjacency,
-            "rows_per_person": self.rows_per_person,
-            "cap": str(self.cap),
-            "delta_cap": str(self.delta_cap),
-            "entries": [entry.as_dict() for entry in self.entries],
-        }
+        entries = [to_json(each.request) | {"date": each.date, "model": each.model} for each in self.entries]
+        header = {"format": FORMAT, "version": VERSION, "entries": entries}
+        content = to_json(replace(self, entries=())) | header
         return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
 
     @classmethod
@@ -150,15 +124,10 @@ class Ledger:
                 f"the ledger has version {content['version']!r}, and only {VERSION} is supported: "
                 "use the release that wrote it, or move it to another folder if it belongs to other rows"
             )
-        entries = tuple(map(Entry.from_dict, content["entries"]))
-        return cls(
-            content["name"],
-            content["adjacency"],
-            content["rows_per_person"],
-            parse_amount(content["cap"]),
-            parse_amount(content["delta_cap"]),
-            entries,
-        )
+        requests = [from_json(TrainingRequest, each) for each in content["entries"]]
+        pairs = zip(requests, content["entries"], strict=True)
+        entries = tuple(Entry(request, each["date"], each["model"]) for request, each in pairs)
+        return replace(from_json(cls, content | {"entries": []}), entries=entries)
 
 
 def _compute_checksum(content: dict[str, Any]) -> str:

@@ -56,24 +56,19 @@ def measure_tables(
     rows: CodedRows, epsilon: Fraction, source: RandomSource, delta: Fraction = Fraction(0)
 ) -> list[NoisyTable]:
     """Return (epsilon, delta)-private tables; the noise is Laplace or, with a delta, Gaussian."""
-    tables = exact_tables(rows)
-    if not delta:
-        scale = len(tables) / epsilon
-        return [
-            _add_noise(cells, unit, draw_laplace_array(scale * unit, cells.size, source), scale * unit)
-            for cells, unit in tables
-        ]
-    # a row's cells in one table add up to `unit`, so they have at most this length too
-    variance = len(tables) / (2 * find_rho(epsilon, delta))
-    noisy = []
+    tables, noisy = exact_tables(rows), []
     for cells, unit in tables:
-        noise = draw_gaussian_array(variance * unit**2, cells.size, source).reshape(cells.shape)
-        noisy.append(NoisyTable(cells + noise, unit, float(variance * unit**2), terms=math.inf))
+        if delta:  # a row's cells in one table add up to `unit`, so they have at most this length too
+            variance = len(tables) / (2 * find_rho(epsilon, delta)) * unit**2
+            noise = draw_gaussian_array(variance, cells.size, source)
+            noisy.append(
+                NoisyTable(cells + noise.reshape(cells.shape), unit, float(variance), terms=math.inf)
+            )
+        else:
+            scale = len(tables) / epsilon * unit
+            noise = draw_laplace_array(scale, cells.size, source)
+            noisy.append(NoisyTable(cells + noise.reshape(cells.shape), unit, laplace_variance(scale)))
     return noisy
-
-
-def _add_noise(cells: IntArray, unit: int, noise: IntArray, scale: Fraction) -> NoisyTable:
-    return NoisyTable(cells + noise.reshape(cells.shape), unit, laplace_variance(scale))
 
 
 @lru_cache(maxsize=2)
@@ -128,7 +123,11 @@ def smooth(rows: CodedRows, tables: Mapping[int, NoisyTable]) -> CentralNaiveBay
     """Return the classifier of noisy tables by the feature's index; of `rows`, only public facts are used."""
     classes = ClassCounts.from_tables(list(tables.values()))
     conditionals: list[ClassConditional] = [
-        Gaussian(np.zeros(rows.k), np.full(rows.k, UNIFORM_VARIANCE), _no_missing(feature, rows.k))
+        Gaussian(
+            np.zeros(rows.k),
+            np.full(rows.k, UNIFORM_VARIANCE),
+            np.full(rows.k, 0.5) if feature.missing == "category" else None,
+        )
         if isinstance(feature, NumericFeature)
         else np.full((feature.size, rows.k), 1 / feature.size)
         for feature in rows.features
@@ -148,10 +147,6 @@ def smooth(rows: CodedRows, tables: Mapping[int, NoisyTable]) -> CentralNaiveBay
     return CentralNaiveBayes(
         classes.prior, tuple(conditionals), tuple(tables), tuple(tables.values()), classes
     )
-
-
-def _no_missing(feature: NumericFeature, k: int) -> FloatArray | None:
-    return np.full(k, 0.5) if feature.missing == "category" else None
 
 
 ROWS_PER_FEATURE = 100

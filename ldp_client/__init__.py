@@ -18,7 +18,7 @@ import os
 import threading
 from contextlib import suppress
 
-from encoders.installation import require_own_encoders
+from encoders.installation import require_own_encoders  # fails if another package 'encoders' hides ours
 from ldp_client.traceback_redaction import redact_traceback
 
 TYPE_CHECKING = False  # importing typing takes longer than all else here

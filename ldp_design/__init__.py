@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from encoders.installation import require_own_encoders
+from encoders.installation import require_own_encoders  # fails if another package 'encoders' hides ours
 from encoders.late_imports import late_names
 
 require_own_encoders()

@@ -29,6 +29,7 @@ from ldp_aggregator.prediction.scoring import GaussianLikelihood
 from ldp_aggregator.results import Results
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 from ldp_design.authoring.toml_edit import (
+    WORDS,
     add_suffix,
     format_array,
     format_comment,
@@ -43,32 +44,6 @@ VALIDATION_SHARE = 0.2
 _MIN_RELEVANCE = 1e-9
 _HUNDREDTH = Decimal("0.01")
 
-_ORIGIN = (
-    "The survey {old} once more, to validate the model {source}, trained on {reports} randomised reports. "
-    "It is a further round of the family {family}: a device that answered another round does not answer this "
-    "one. Serve it at the address of the other rounds, unless apps pin the author's key."
-)
-_RELAY_NOTE = (
-    "This round needs a batch of people of its own: the relay mixes only reports of one plan. Make new keys "
-    "for it, and give the new plan to relay and collector."
-)
-_TOKENS_NOTE = (
-    "Invite only people who were not invited to an earlier round: an invitation does not show whether its "
-    "holder has answered an earlier round."
-)
-_QUESTION = (
-    "A device is not asked about the features below, and their weights do not count here. It predicts "
-    "{label} by the scores at the end of this file, and is asked whether the prediction is right: with all "
-    "{all} features of the model, and with the top {top_k} alone. That answer is randomised like any other."
-)
-_PRECISION = (
-    "10,000 answers estimate the model's accuracy within about +-{right:.1%}, and how much more accurate "
-    "the top features alone are within about +-{gain:.1%} (95% intervals); four times as many halve the "
-    "margins."
-)
-_TRAINING = (
-    "Then train on it and on all other rounds: the model keeps the features with which it is most accurate."
-)
 _ASSUMED_ANSWERS = 10_000
 _ASSUMED_OUTCOMES = np.array([0.1, 0.1, 0.1, 0.7])
 """Shares of wrong and right predictions with few and with all features; the two differ for 20% of people."""
@@ -93,13 +68,14 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
             "these reports the others are uninformative about the label, or a validation left them out. "
             "Collect more reports first"
         )
+    pairs = zip(plan.features, conditionals, strict=True)
     return Validation(
         label=plan.label,
         features=plan.features,
         order=tuple(order),
         top_k=top_k_sizes(len(order)),
-        prior=_round_prior(prior),
-        scores=_round_conditionals(plan.features, conditionals),
+        prior=_round_logs(_log(prior)[None, :])[0],
+        scores=tuple(_round_logs(_compute_log_scores(*pair)) for pair in pairs),
         projection=plan.projection,
     )
 
@@ -191,9 +167,9 @@ def _format_comments(survey: Survey, model: Results, plan: Plan, source: str) ->
         "right": Z95 * accuracy_stderr,
         "gain": Z95 * gain_stderr,
     }
-    notes = [_TOKENS_NOTE] * (survey.enrolment == TOKEN) + [_RELAY_NOTE] * bool(survey.relay)
-    paragraphs = [_ORIGIN, *notes, _QUESTION, _PRECISION, _TRAINING]
-    return format_comment(*(each.format(**words) for each in paragraphs))
+    notes = ["tokens"] * (survey.enrolment == TOKEN) + ["relay"] * bool(survey.relay)
+    paragraphs = ["origin", *notes, "question", "precision", "training"]
+    return format_comment(*(WORDS["validation"][each].format(**words) for each in paragraphs))
 
 
 def _expected_stderrs(plan: Plan) -> tuple[float, float]:
@@ -211,18 +187,6 @@ def _expected_stderrs(plan: Plan) -> tuple[float, float]:
 
 
 # -- scores as integers, which devices add up -----------------------------------------------------
-
-
-def _round_prior(prior: FloatArray) -> tuple[int, ...]:
-    [scores] = _round_logs(_log(prior)[None, :])
-    return scores
-
-
-def _round_conditionals(
-    features: Sequence[Feature], conditionals: Sequence[ClassConditional]
-) -> tuple[Scores, ...]:
-    pairs = zip(features, conditionals, strict=True)
-    return tuple(_round_logs(_compute_log_scores(feature, each)) for feature, each in pairs)
 
 
 def _compute_log_scores(feature: Feature, conditional: ClassConditional) -> FloatArray:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 import sys
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from encoders.explain.text import format_table
 from encoders.late_imports import LateImport
 from encoders.survey.invitation import format_token, hash_token
 from encoders.survey.relay import CODE_BYTES
+from encoders.survey.toml_reader import parse_toml
 from encoders.survey.unsealing import breaks_promise, write_private_key
 from ldp_relay.delivery import probe
 from ldp_relay.held_messages import LAST_DELIVERY, RECEIVED, TOO_FEW, HeldMessages, Outcome
@@ -25,6 +27,14 @@ from ldp_relay.selftest import run_selftest
 
 _SERVE_SETTINGS = LateImport("ldp_relay.serving:serve")  # gunicorn is slow to import
 MAX_CODES = 1_000_000
+_COMMANDS: dict[str, dict[str, str]] = parse_toml(
+    files(__package__).joinpath("commands.toml").read_text("utf-8")
+)
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "KEYFILE": {"type": Path, "help": "The new file for the private key."},
+    "SETTINGS": {"type": Path, "help": "The TOML file of the settings."},
+    "SURVEY": {"help": "The survey's id."},
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -46,60 +56,29 @@ def _parser() -> ArgumentParser:
         examples="ldp-relay key relay.key\nldp-relay serve relay.toml\nldp-relay status relay.toml",
     )
     commands = parser.add_subparsers()
-    key = commands.add_parser(
-        "key",
-        help="Make a key for a survey, and print the public key.",
-        description="Make a key for a survey, and print the public key.\n\nThe survey's author writes the "
-        "public key into the survey file as relay.relay_key. Keep KEYFILE secret, above all from the "
-        "collector.",
-        examples="ldp-relay key relay.key",
-        usage="ldp-relay key [OPTIONS] KEYFILE",
-    )
-    key.add_argument("keyfile", type=Path, metavar="KEYFILE", help="The new file for the private key.")
-    key.set_defaults(run=lambda options: print(write_private_key(options.keyfile)))  # noqa: T201
-    _add_codes(commands)
-    selftest = commands.add_parser(
-        "selftest",
-        help="Test that this installation mixes well.",
-        description="Test that this installation mixes well: made-up envelopes leave once, in independent "
-        "orders. No survey is touched. Run it after every update.",
-        examples="ldp-relay selftest",
-        usage="ldp-relay selftest [OPTIONS]",
-    )
-    selftest.set_defaults(run=lambda _: _print(run_selftest()))
-    for name, run, text in (
-        ("serve", _serve, "Serve the surveys of SETTINGS until stopped."),
-        ("status", _status, "Print how many messages wait, were passed on or were refused, and the batches."),
-    ):
+    runs: dict[str, Callable[[Namespace], None]] = {
+        "key": lambda options: print(write_private_key(options.keyfile)),  # noqa: T201
+        "codes": _make_codes,
+        "selftest": lambda _: _print(run_selftest()),
+        "serve": _serve,
+        "status": _status,
+    }
+    for name, run in runs.items():
+        words = _COMMANDS[name]
         command = commands.add_parser(
             name,
-            help=text,
-            description=text,
-            examples=f"ldp-relay {name} relay.toml",
-            usage=f"ldp-relay {name} [OPTIONS] SETTINGS",
+            help=words["summary"],
+            description=words.get("text", words["summary"]),
+            examples=words["examples"],
+            usage=f"ldp-relay {name} [OPTIONS] {words['arguments']}".rstrip(),
         )
-        command.add_argument("settings", type=Path, metavar="SETTINGS", help="The TOML file of the settings.")
+        for each in words["arguments"].split():
+            command.add_argument(each.lower(), metavar=each, **_ARGUMENTS[each])
         command.set_defaults(run=run)
-    return parser
-
-
-def _add_codes(commands: Any) -> None:
-    codes = commands.add_parser(
-        "codes",
-        help="Make codes for people, and print one per line.",
-        description="Make codes for people, and print one per line.\n\nEach code lets one message be held, "
-        "in a survey with codes = true in SETTINGS. The collector never gets a code. Codes are shown only "
-        "once, because the database keeps only their hashes. Give each person one, and keep no list of who "
-        "has which.",
-        examples="ldp-relay codes relay.toml night-work --count 500\n"
-        "ldp-relay codes relay.toml night-work --count 500 --page https://survey.example",
-        usage="ldp-relay codes [OPTIONS] SETTINGS SURVEY",
-    )
-    codes.add_argument("settings", type=Path, metavar="SETTINGS", help="The TOML file of the settings.")
-    codes.add_argument("survey", metavar="SURVEY", help="The survey's id.")
+    codes = commands.choices["codes"]
     codes.add_argument("--count", type=_count, required=True, metavar="N", help="How many codes to make.")
     codes.add_argument("--page", default="", metavar="URL", help="Print links to the page of the survey.")
-    codes.set_defaults(run=_make_codes)
+    return parser
 
 
 def _count(text: str) -> int:

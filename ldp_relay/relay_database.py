@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -21,29 +22,7 @@ _CHECK_SECONDS, _CHECK_BYTES = 3.0, 1 << 20
 _FAILURES = {errno.ENOENT: "file-missing", errno.ENOSPC: "disk-full", errno.EROFS: "read-only"}
 FAILURES = (*_FAILURES.values(), "file-replaced", "locked", "disk-error")
 """The reasons of :func:`find_failure`."""
-_BATCHES = """
-CREATE TABLE IF NOT EXISTS batches (
-    number INTEGER PRIMARY KEY, survey INTEGER NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL,
-    secret BLOB, next_record INTEGER NOT NULL DEFAULT 0, rejected TEXT NOT NULL DEFAULT ''
-)"""
-_SCHEMA = f"""{_BATCHES};
-CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS messages (
-    name BLOB PRIMARY KEY, survey INTEGER NOT NULL, content BLOB, batch INTEGER,
-    has_left INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS codes (
-    hash BLOB PRIMARY KEY, survey INTEGER NOT NULL, is_used INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS events (
-    survey INTEGER NOT NULL, event TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, event)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS held_messages ON messages (survey, batch) WHERE content NOT NULL;
-"""
-# A row without content is a message that is gone: it has left, or it was withdrawn or deleted. A batch has a
-# secret until all its messages have left. `rejected` has a number for each column, with blanks in between.
-# `surveys` has a row for each pool, and for each survey with waves; `digest` is its name.
-# Which message used a code is not stored, but shows in the file until the next full hour.
+_TABLES = files(__package__).joinpath("relay_database.sql").read_text("utf-8").split(";")
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -58,7 +37,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         database.execute(f"PRAGMA {pragma}")
     with transaction(database):
         _replace_positions(database)
-        for statement in _SCHEMA.split(";"):
+        for statement in _TABLES:
             database.execute(statement)
         database.execute(f"PRAGMA user_version = {_VERSION}")
     return database
@@ -112,7 +91,7 @@ def _replace_positions(database: sqlite3.Connection) -> None:
         "UPDATE messages SET has_left = 1, batch = NULL WHERE content IS NULL AND batch NOT NULL"
     )
     database.execute("ALTER TABLE batches RENAME TO old_batches")
-    database.execute(_BATCHES)
+    database.execute(_TABLES[0])  # batches
     database.execute(
         "INSERT INTO batches (number, survey, hour, size, rejected) "
         "SELECT number, survey, hour, size, rejected FROM old_batches"

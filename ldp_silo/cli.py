@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.argument_parser import ArgumentParser
-from encoders.errors import LdpError, Reason
+from encoders.errors import LdpError
 from encoders.explain.text import format_table
 from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
 from encoders.survey.row_cells import parse_missing_codes
@@ -22,6 +22,7 @@ from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
 from ldp_client.policy import MAX_EPSILON
 from ldp_client.receipt import Receipt, State
+from ldp_silo.epoch_reports import WORDS
 from ldp_silo.message_preview import describe_plan
 from ldp_silo.silo import SEND_SECONDS, Silo
 from ldp_silo.silo_journal import SiloJournal
@@ -31,33 +32,7 @@ FAILED, WAITS, STOPPED = 1, 3, 130
 """Exit codes besides 0; argparse exits with 2."""
 
 _URL = "https://example.org/v1/surveys/readmissions"
-_JOURNAL = "The silo's ledger: the rows that were reported, and the noisy messages."
-_JOURNAL_RULES = (
-    "Keep the journal with the rows, and as secret as they are. Without it, or with an older copy, the same "
-    "rows could be reported again with fresh noise, which spends epsilon again."
-)
-_PERSON = (
-    "The column that identifies the person of each row. The ledger keeps keyed hashes of its values. It "
-    "refuses a file if a person has more rows in all epochs together than the survey's rows_per_person, so "
-    "all epochs of a person spend epsilon once. Required if rows_per_person is more than 1. Without this "
-    "option, each row counts as a separate person."
-)
-_NEW_ROWS = (
-    "State that no person in ROWS has rows in an earlier epoch. A later epoch needs this statement unless "
-    "all epochs have --person, because the ledger cannot check it otherwise."
-)
-_MAX_AGE = "Exit with 1 unless the collector has taken a message within so many days."
-_REPORT = """\
-Count the rows of a CSV file, write the noisy message to the journal, and send it.
-
-Every row must fit the survey: otherwise nothing is drawn, spent or sent. A message is sent only after the \
-journal has it on disk. The same command again sends the same bytes if the message still waits, and does \
-nothing if it was counted. A message that the collector refuses is final, and its epsilon is spent. The \
-exception is id-reused: another silo has used the token. The same command with an unused token then sends \
-the same noisy counts again.
-
-The exit code is 0 if the message is counted, 1 after an error, 2 after wrong usage, 3 if the message waits \
-in the journal, and 130 if the command was stopped by Ctrl-C, when a message may wait."""
+_HELP, _STATES, _REASONS = (WORDS[each] for each in ("help", "states", "reasons"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -76,7 +51,7 @@ def _parser() -> ArgumentParser:
         prog="ldp-silo",
         usage="%(prog)s [OPTIONS] COMMAND",
         description="Report the rows of an organisation (a silo) to a survey, as counts with exact noise. "
-        f"The rows stay here.\n\n{_JOURNAL_RULES}",
+        f"The rows stay here.\n\n{_HELP['journal-rules']}",
         examples=f"ldp-silo grant {_URL} --journal silo.db\n"
         f"ldp-silo report {_URL} rows.csv --journal silo.db",
     )
@@ -90,11 +65,13 @@ def _parser() -> ArgumentParser:
         return subparser
 
     summary = "Agree to a survey: pin its plan, so that rows may be reported."
-    grant = command("grant", _grant, "URL", summary, f"{summary}\n\n{_JOURNAL_RULES}")
+    grant = command("grant", _grant, "URL", summary, f"{summary}\n\n{_HELP['journal-rules']}")
     preview = command(
         "preview", _preview, "URL ROWS", "Show the counts of a file and an example of noise; send nothing."
     )
-    report = command("report", _report, "URL ROWS", "Count rows and send their noisy message.", _REPORT)
+    report = command(
+        "report", _report, "URL ROWS", "Count rows and send their noisy message.", _HELP["report"]
+    )
     flush = command("flush", _flush, "URL", "Send the messages that wait in the journal.")
     status = command("status", _status, "", "List the epochs in the journal. Needs no network.")
     command("withdraw", _withdraw, "URL", "Delete the messages that wait, and report nothing more.")
@@ -102,16 +79,13 @@ def _parser() -> ArgumentParser:
         "--epoch", default="1", metavar="NAME", help="Your name for these rows.  [default: 1]"
     )
     for reading in (preview, report):
-        reading.add_argument("--person", metavar="COLUMN", help=_PERSON)
-    report.add_argument("--new-rows", action="store_true", help=_NEW_ROWS)
+        reading.add_argument("--person", metavar="COLUMN", help=_HELP["person"])
+    report.add_argument("--new-rows", action="store_true", help=_HELP["new-rows"])
     status.add_argument("--json", action="store_true", help="Print one JSON object.")
-    status.add_argument("--max-age", type=float, metavar="DAYS", help=_MAX_AGE)
+    status.add_argument("--max-age", type=float, metavar="DAYS", help=_HELP["max-age"])
     for invited in (grant, report):
         token = invited.add_mutually_exclusive_group()
-        text = (
-            "A file that contains only the invitation, if the survey needs one. Each message needs another."
-        )
-        token.add_argument("--token-file", type=Path, metavar="FILE", help=text)
+        token.add_argument("--token-file", type=Path, metavar="FILE", help=_HELP["token-file"])
         token.add_argument("--token", help="The invitation itself. Other users of this machine can read it.")
     for with_plan in (grant, preview, report, flush):
         _add_advanced(with_plan, reads=with_plan in (preview, report), sends=with_plan in (report, flush))
@@ -129,7 +103,7 @@ def _add_command(commands: Any, name: str, arguments: str, **texts: str) -> Argu
         parser.add_argument("url", metavar="URL", help=f"The survey at its collector, for example {_URL}")
     if "ROWS" in arguments:
         parser.add_argument("rows", metavar="ROWS", type=Path, help="A CSV file with a header.")
-    parser.add_argument("--journal", required=True, metavar="FILE", help=f"{_JOURNAL}  [required]")
+    parser.add_argument("--journal", required=True, metavar="FILE", help=f"{_HELP['journal']}  [required]")
     return parser
 
 
@@ -234,7 +208,7 @@ def _require_known(silo: Silo) -> None:
 
 
 def _print_outcome(receipt: Receipt, what: str) -> int:
-    _print(f"{what}: {_STATE_TEXTS[receipt.state]}{_describe_cause(receipt)}")
+    _print(f"{what}: {_STATES[receipt.state]}{_describe_cause(receipt)}")
     if receipt.epsilon:
         _print(f"spent: epsilon {receipt.epsilon:g} for each person in these rows, in total over all epochs")
     if receipt.state is State.QUEUED:
@@ -309,34 +283,18 @@ def _print_journal(journal: SiloJournal, entries: Sequence[JournalEntry], epochs
         _print(f"epsilon spent by one person over all epochs, at most: {float(sum_epsilon(epochs)):g}")
 
 
-_STATE_TEXTS = {
-    State.READY: "ready",
-    State.QUEUED: "waits to be sent",
-    State.SENT: "counted by the collector",
-    State.DUPLICATE: "counted by the collector",
-    State.ALREADY_REPORTED: "already counted",
-    State.REJECTED: "refused by the collector",
-    State.EXPIRED: "not counted: the survey was closed",
-    State.WITHDRAWN: "withdrawn; the message was deleted",
-    State.NO_CONSENT: "nothing waits, because the organisation withdrew from this survey",
-}
-_REASON_TEXTS: dict[str, str] = {
-    Reason.ID_REUSED: "the collector has counted another message with this token",
-    Reason.WRONG_PLAN: "the collector has another plan for this survey",
-    Reason.BAD_PAYLOAD: "counts beyond what rows and noise explain",
-}
 _GOOD_STATES = (State.READY, State.SENT, State.DUPLICATE, State.ALREADY_REPORTED)
 
 
 def _describe_epoch(epoch: Epoch) -> str:
     if epoch.reason == CLOSED_ONCE:
         return "waits; the collector said once that the survey is closed"
-    reason = ": ".join(filter(None, (epoch.reason, _REASON_TEXTS.get(epoch.reason, ""))))
-    return _STATE_TEXTS[epoch.state] + (f" ({reason})" if reason else "")
+    reason = ": ".join(filter(None, (epoch.reason, _REASONS.get(epoch.reason, ""))))
+    return _STATES[epoch.state] + (f" ({reason})" if reason else "")
 
 
 def _describe_cause(receipt: Receipt) -> str:
-    cause = ": ".join(filter(None, (receipt.reason, receipt.why or _REASON_TEXTS.get(receipt.reason, ""))))
+    cause = ": ".join(filter(None, (receipt.reason, receipt.why or _REASONS.get(receipt.reason, ""))))
     return f" ({cause})" if cause else ""
 
 

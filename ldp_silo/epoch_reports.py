@@ -12,13 +12,15 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from encoders.canonical import to_nfc
-from encoders.errors import Reason, RowError
+from encoders.errors import RowError
 from encoders.explain.text import Counted
 from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.toml_reader import parse_toml
 from ldp_client import collector_response
 from ldp_client.bound_survey import BoundSurvey
 from ldp_client.debug_log import is_debugging, log_report
@@ -94,7 +96,8 @@ class EpochReports:
             return make_message(plan, counted.counts, message_id, SystemEntropy())
 
         # 3. one transaction records the epoch, its epsilon and the noisy message
-        new = describe_epoch(name, counted, person, new_rows, earlier)
+        numbers = tuple(each.number for each in earlier)
+        new = NewEpoch(name, counted, to_nfc(person or ""), rows_are_new=new_rows, earlier=numbers)
         identity, total = self.survey.identity, self.survey.policy.max_total_epsilon
         try:
             recorded, created = journal.commit_epoch(
@@ -193,21 +196,6 @@ def check_name(name: object) -> None:
         raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
 
 
-def describe_epoch(
-    name: str, counted: CountedRows, person: str | None, rows_are_new: bool, earlier: Sequence[Epoch]
-) -> NewEpoch:
-    """Return the ledger's facts about a file that was counted and compared with earlier epochs."""
-    return NewEpoch(
-        name=name,
-        rows=counted.rows,
-        file=counted.file,
-        person_column=to_nfc(person or ""),
-        persons=counted.persons,
-        rows_are_new=rows_are_new,
-        earlier=tuple(each.number for each in earlier),
-    )
-
-
 def count_file(plan: SiloPlan, rows: RowsPath, person: str | None) -> CountedRows:
     with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
         return count_rows(plan, file, person)
@@ -240,14 +228,8 @@ def require_person_column(plan: SiloPlan, person: str | None) -> None:
 
 ATTEMPT_SECONDS = 30.0
 MAX_BACKOFF_SECONDS = 10.0
-EXPLANATIONS: dict[str, str] = {
-    CLOSED_ONCE: "the collector says that the survey is closed; if it still does a day later, the message "
-    "is given up",
-    Reason.ID_REUSED: "the collector has counted another message with this token. If another silo sent it, "
-    "report the same file as the same epoch with an unused token: that sends the same noisy counts. If this "
-    "journal was restored from an older copy, the other message may be your own: do not report it again",
-}
-"""Why a message waits or was refused, by the reason in the ledger, if the silo can do something about it."""
+WORDS: dict[str, dict[str, str]] = parse_toml(files(__package__).joinpath("words.toml").read_text("utf-8"))
+EXPLANATIONS = WORDS["explanations"]
 
 
 def send_message(

@@ -73,7 +73,7 @@ class SiloJournal(Journal):
             agreed = _require_agreed(connection, identity, plan)
             earlier = silo_ledger.find_epochs(connection, identity, plan.family)
             if known := silo_ledger.find_named(earlier, identity.survey, new.name):
-                silo_ledger.require_same_file(known, new.file)
+                silo_ledger.require_same_file(known, new.counted.file)
                 return known, False
             if tuple(each.number for each in earlier) != new.earlier:
                 raise JournalError(
@@ -83,7 +83,7 @@ class SiloJournal(Journal):
             connection.execute("SAVEPOINT before_epoch")
             silo_ledger.require_one_plan(earlier, epoch)
             silo_ledger.require_new_rows(earlier, new)
-            if new.persons:
+            if new.counted.persons:
                 silo_ledger.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
             silo_ledger.require_unused_token(connection, message_id)
             silo_ledger.require_total(connection, epoch, max_total)
@@ -153,8 +153,8 @@ def _queued_epoch(agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_i
         url=agreed.url,
         digest=plan.digest,
         epsilon=str(plan.epsilon),
-        rows=new.rows,
-        file=new.file,
+        rows=new.counted.rows,
+        file=new.counted.file,
         person_column=new.person_column,
         state=State.QUEUED,
         reason="",

@@ -10,11 +10,11 @@ import json
 import secrets
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from importlib.resources import files
 from typing import Any
 
 from encoders.errors import Reason, TokenError
@@ -23,53 +23,9 @@ from ldp_client.errors import BudgetError, ClientError, PlanError
 from ldp_client.journal.table import find_entry
 from ldp_client.receipt import State
 from ldp_client.survey_identity import SurveyIdentity
+from ldp_silo.count_rows import CountedRows
 from ldp_silo.rows_file import KEY_BYTES, FileDigest
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS silo_key (key BLOB NOT NULL)",
-    """
-    CREATE TABLE IF NOT EXISTS silo_epochs (
-        number        INTEGER PRIMARY KEY,
-        survey        TEXT NOT NULL,
-        origin        TEXT NOT NULL,
-        signer        TEXT NOT NULL,
-        family        TEXT NOT NULL,
-        epoch         TEXT NOT NULL,
-        url           TEXT NOT NULL,
-        digest        TEXT NOT NULL,
-        epsilon       TEXT NOT NULL,
-        rows          INTEGER NOT NULL,
-        file_size     INTEGER NOT NULL,
-        file_digest   BLOB NOT NULL,
-        person_column TEXT NOT NULL,
-        state         TEXT NOT NULL,
-        reason        TEXT NOT NULL DEFAULT '',
-        closed_at     REAL,
-        message_id    BLOB NOT NULL,
-        message       BLOB,
-        UNIQUE (survey, origin, epoch)
-    )
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS silo_persons (
-        hash   BLOB PRIMARY KEY,
-        survey TEXT NOT NULL,
-        rows   INTEGER NOT NULL
-    ) WITHOUT ROWID
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS silo_counted_at (
-        number INTEGER PRIMARY KEY,
-        hour   INTEGER NOT NULL
-    )
-    """,
-    """
-    CREATE TABLE IF NOT EXISTS silo_former_ids (
-        id     BLOB PRIMARY KEY,
-        number INTEGER NOT NULL
-    ) WITHOUT ROWID
-    """,
-)
 _COLUMNS = (
     "number, survey, origin, signer, family, epoch, url, digest, epsilon, rows, file_size, file_digest, "
     "person_column, state, reason, message_id, message"
@@ -90,11 +46,8 @@ class NewEpoch:
 
     name: str
     """Chosen by the silo; the collector does not know it."""
-    rows: int
-    file: FileDigest
+    counted: CountedRows
     person_column: str
-    persons: Counter[str] = field(repr=False)
-    """The number of rows of each person, by their name in Unicode NFC."""
     rows_are_new: bool
     """Whether the silo states that no row of the file, and no row of a person, was counted before."""
     earlier: tuple[int, ...]
@@ -145,7 +98,7 @@ class Epoch:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    for statement in _TABLES:
+    for statement in files(__package__).joinpath("silo_ledger.sql").read_text("utf-8").split(";"):
         connection.execute(statement)
 
 
@@ -334,7 +287,7 @@ def add_persons(
     family who was counted.
     Raises RepeatedPersonsError if a person has more rows; roll the transaction back.
     """
-    names = list(new.persons)
+    names = list(new.counted.persons)
     start_hash = partial(
         hashlib.blake2b, digest_size=PERSON_HASH_BYTES, key=read_key(connection), person=b"silo person"
     )
@@ -343,7 +296,7 @@ def add_persons(
     connection.executemany(
         "INSERT INTO silo_persons (hash, survey, rows) VALUES (?, ?, ?) "
         "ON CONFLICT (hash) DO UPDATE SET rows = rows + excluded.rows",
-        ((_hash_name(starts[0], name), epoch.survey, rows) for name, rows in new.persons.items()),
+        ((_hash_name(starts[0], name), epoch.survey, rows) for name, rows in new.counted.persons.items()),
     )
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("CREATE TEMP TABLE sought (person INTEGER, hash BLOB)")

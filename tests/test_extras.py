@@ -132,8 +132,15 @@ def test_a_public_name_without_its_extra_names_it(package, name):
     assert f"{package}.{name} needs the extra [{extra}]: pip install 'ldp-bayes[{extra}]'" in found.stderr
 
 
-def test_the_auditor_as_a_library_names_its_extra():
-    assert "ldp-audit needs the extra [audit]" in run(WITHOUT + "import ldp_audit", EVERY).stderr
+@pytest.mark.parametrize(
+    ("module", "name", "extra"),
+    [
+        ("ldp_audit", "ldp-audit", "audit"),
+        ("ldp_aggregator.collector", "ldp_aggregator.collector", "collector"),
+    ],
+)
+def test_a_public_module_without_its_extra_names_it(module, name, extra):
+    assert f"{name} needs the extra [{extra}]" in run(WITHOUT + f"import {module}", EVERY).stderr
 
 
 def test_other_import_errors_are_not_hidden(monkeypatch):
@@ -190,6 +197,17 @@ def test_a_command_names_another_package_that_hides_encoders(tmp_path, command):
     why = f"Error: another package named 'encoders' hides a part of ldp-bayes: {other}. Rename it, "
     assert found.stderr.startswith(why)
     assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "package", sorted({*MAY_IMPORT} - {"encoders", "reduction", "ldp_silo", "ldp_bayes"})
+)
+def test_the_traceback_of_an_import_names_another_package_that_hides_encoders(tmp_path, package):
+    (tmp_path / "encoders.py").touch()
+    code = f"import sys; sys.path[:0] = {[str(tmp_path), str(ROOT)]}; import {package}"
+    found = run_here(code, tmp_path)
+    assert found.returncode == 1
+    assert "# fails if another package 'encoders' hides ours" in found.stderr
 
 
 def run_here(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,14 +1,16 @@
 """`make release` refuses what is not ready, and takes its notes from the changelog."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tools import release
-from tools.release import ROOT, ReleaseError, check, make_tag, read_notes
+from tools.release import ROOT, ReleaseError, check, find_unreleased, make_tag, read_notes
 
 VERSION = "7.1.0"
+DATE = "2027-03-01"
 OLD = "\n\n## [0.1.0] - 2026-11-22\n- Old.\n"
 CHANGELOG = f"# Changelog\n\n## [Unreleased]\n\n## [7.1.0] - 2027-03-01\n\n### Added\n- Tea.{OLD}"
 
@@ -17,6 +19,8 @@ CHANGELOG = f"# Changelog\n\n## [Unreleased]\n\n## [7.1.0] - 2027-03-01\n\n### A
 def project(tmp_path: Path) -> Path:
     """Return a git repository with the files that a release reads."""
     files = {name: (ROOT / name).read_text("utf-8") for name in release.REPEATED}
+    dated = files["CITATION.cff"].partition("date-released: ")[2].split()[0]
+    files["CITATION.cff"] = files["CITATION.cff"].replace(dated, DATE)
     files["encoders/__init__.py"] = f'__version__ = "{release.read_version(ROOT)}"\n'
     old = release.read_version(ROOT)
     for name, text in {**files, "CHANGELOG.md": CHANGELOG}.items():
@@ -49,6 +53,7 @@ def test_a_project_that_is_ready_gives_its_notes(project):
         ("new.py", "", "commit these files first, or delete them:\n?? new.py"),
         ("encoders/__init__.py", '__version__ = "7.0.0"\n', "__version__ is 7.0.0, not 7.1.0"),
         ("CITATION.cff", "cff-version: 1.2.0\nversion: 7.0.0\n", "set the version to 7.1.0 in CITATION.cff"),
+        ("CITATION.cff", f"cff-version: 1.2.0\nversion: {VERSION}\n", f"set date-released to {DATE}"),
         ("CHANGELOG.md", "## [Unreleased]\n- Tea.\n", "needs a section '## [7.1.0] - YYYY-MM-DD'"),
     ],
 )
@@ -62,6 +67,36 @@ def test_a_project_that_is_not_ready_is_refused(project, file, text, why):
 def test_a_section_without_a_line_is_refused():
     with pytest.raises(ReleaseError, match="needs a section"):
         read_notes(f"## [7.1.0] - 2027-03-01{OLD}", VERSION)
+
+
+def test_a_tag_needs_a_section_and_a_record_without_later_changes(tmp_path):
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
+    record = tmp_path / "tests/surface/python.txt"
+    record.parent.mkdir(parents=True)
+    record.write_text("ldp_client.report\n")
+    assert find_unreleased(tmp_path) == ""
+    record.write_text("+ ldp_client.report\n")
+    assert "tools.surface --release" in find_unreleased(tmp_path)
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG.replace("ased]\n", "ased]\n\n- Milk.\n"))
+    assert "move the lines of Unreleased" in find_unreleased(tmp_path)
+
+
+def test_notes_link_to_the_repository(tmp_path, monkeypatch):
+    monkeypatch.setattr(release, "run", lambda *_, **__: "1")
+    (tmp_path / "encoders").mkdir()
+    for name in ("encoders/__init__.py", "pyproject.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"))
+    release.write_notes(tmp_path, tmp_path, "[Tea](docs/glossary.md)")
+    assert "[Tea](https://ldp-bayes.example/source/docs/glossary.md)" in (tmp_path / "NOTES.md").read_text()
+
+
+def test_the_umask_does_not_change_a_release(tmp_path):
+    umask = os.umask(0o077)
+    try:
+        release.run("touch", "file", folder=tmp_path)
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.slow

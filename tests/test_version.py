@@ -8,7 +8,7 @@ import pytest
 from encoders import __version__
 from encoders.build import find_build
 from tests.support.commands import command
-from tools.release import ROOT, find_other_versions
+from tools.release import REPEATED, ROOT, find_other_versions
 
 COMMANDS = importlib.metadata.distribution("ldp-bayes").entry_points.select(group="console_scripts")
 
@@ -33,4 +33,4 @@ def test_the_version_of_a_package_is_that_of_the_installed_distribution(package)
 
 def test_all_files_repeat_one_version():
     assert find_other_versions(ROOT, __version__) == []
-    assert len(find_other_versions(ROOT, "9.9.9")) == 4
+    assert find_other_versions(ROOT, "9.9.9") == list(REPEATED)

@@ -361,7 +361,7 @@ def test_ctrl_c_stops_the_page_and_the_collector(tmp_path):
     with started(TMPDIR=str(tmp_path)) as example:
         assert list(tmp_path.iterdir())
         example.process.send_signal(signal.SIGINT)
-        output, _ = example.process.communicate(timeout=30)
+        output, _ = example.process.communicate(timeout=120)
         assert output == "\nstopped; the reports of this demonstration are deleted\n"
         assert example.process.returncode == 0
         for address in (example.page, example.collector):

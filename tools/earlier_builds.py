@@ -259,7 +259,7 @@ def write_journals(build: Sources, scratch: Path) -> None:
     """
     store, classes = f"sqlite:///{scratch}/ldp.db", scratch / "classes"
     with build.serve("ldp-collector", "commute.json", "--store", store, "--bind", "127.0.0.1:0") as line:
-        sys.stderr.write(build.python(_ANSWER, find_origin(line)).decode())
+        build.python(_ANSWER, find_origin(line))
         if shutil.which("javac") is None:
             return
         java = build.sources / "clients" / "java"
@@ -294,9 +294,7 @@ collector_token_file = "relay.token"
 """
     )
     with build.serve("ldp-relay", "relay.toml") as line:
-        sys.stderr.write(
-            build.python(_SEAL, find_origin(line), "night-work.json", MESSAGES, scratch).decode()
-        )
+        build.python(_SEAL, find_origin(line), "night-work.json", MESSAGES, scratch)
     shutil.copy(scratch / "0.db", build.folder / "held.db")
     short = "from ldp_relay import release; release.HOUR_SECONDS = 0.5"
     with build.serve("ldp-relay", "relay.toml", prelude=short, until='"released"'):

@@ -22,14 +22,18 @@ import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from hatch_build import write_full_links
+
 ROOT = Path(__file__).resolve().parents[1]
 NEVER_SET = "ldp-bayes.example"
 """The host of the project's addresses until the owner sets them."""
 REPEATED = {
     "clients/javascript/package.json": r'"version": "(.+)"',
-    "clients/javascript/package-lock.json": r'"version": "(.+)"',
+    "clients/javascript/package-lock.json": r'"version": "(.+)"[^}]+"version": "\1"',
     "deploy/Dockerfile": r"image\.version=(\S+)",
     "CITATION.cff": r"\nversion: (\S+)",
+    "docs/embedding-web.md": r"ldp-bayes-(\S+)\.tgz",
+    "docs/embedding-android.md": r"ldpbayes:ldp-bayes:([^\"]+)",
 }
 """The files that repeat the version, with its place."""
 
@@ -47,6 +51,7 @@ def run(*command: object, folder: Path = ROOT, **variables: str) -> str:
         capture_output=True,
         text=True,
         check=False,
+        umask=0o022,  # npm packs the modes of files
     )
     if done.returncode:
         raise ReleaseError(f"{' '.join(map(str, command[:3]))}: {done.stderr or done.stdout}")
@@ -66,13 +71,22 @@ def find_other_versions(root: Path, version: str) -> list[str]:
     return [file for file, stated in found.items() if not stated or stated[1] != version]
 
 
-def read_notes(changelog: str, version: str) -> str:
-    """Return the section of a version in the text of CHANGELOG.md."""
-    head = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d\n"
+def read_notes(changelog: str, version: str) -> tuple[str, str]:
+    """Return the date and the section of a version in the text of CHANGELOG.md."""
+    head = rf"^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)\n"
     found = re.search(rf"{head}(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
-    if not found or not found[1].strip():
+    if not found or not found[2].strip():
         raise ReleaseError(f"CHANGELOG.md: needs a section '## [{version}] - YYYY-MM-DD'")
-    return found[1].strip()
+    return found[1], found[2].strip()
+
+
+def find_unreleased(root: Path) -> str:
+    """Return what to do with the changes that are in no version yet; "" if there are none."""
+    changelog = (root / "CHANGELOG.md").read_text("utf-8")
+    if changelog.partition("\n## [Unreleased]\n")[2].partition("\n## [")[0].strip():
+        return "move the lines of Unreleased in CHANGELOG.md to the version"
+    surface = "".join(path.read_text("utf-8") for path in (root / "tests/surface").glob("*.txt"))
+    return "run python -m tools.surface --release" if re.search("^[+-] ", surface, re.MULTILINE) else ""
 
 
 def check(root: Path, version: str) -> str:
@@ -81,7 +95,9 @@ def check(root: Path, version: str) -> str:
         raise ReleaseError(f"encoders/__init__.py: __version__ is {stated}, not {version}")
     if others := find_other_versions(root, version):
         raise ReleaseError(f"set the version to {version} in {', '.join(others)}")
-    notes = read_notes((root / "CHANGELOG.md").read_text("utf-8"), version)
+    date, notes = read_notes((root / "CHANGELOG.md").read_text("utf-8"), version)
+    if f"\ndate-released: {date}\n" not in (root / "CITATION.cff").read_text("utf-8"):
+        raise ReleaseError(f"CITATION.cff: set date-released to {date}, the date in CHANGELOG.md")
     if changed := run("git", "status", "--porcelain", "--", ".", ":!tests/earlier_builds", folder=root):
         raise ReleaseError(f"commit these files first, or delete them:\n{changed}")
     return notes
@@ -115,9 +131,14 @@ def write_sboms(source: Path, output: Path) -> None:
     python = output / "ldp-bayes-python.cdx.json"
     cyclonedx = Path(sys.executable).with_name("cyclonedx-py")
     run(cyclonedx, "requirements", *options, "-o", python, "deploy/requirements.lock", folder=source)
+    bom, version = json.loads(python.read_text("utf-8")), read_version(source)
+    bom["metadata"]["component"] |= {"version": version, "purl": f"pkg:pypi/ldp-bayes@{version}"}
+    bom["metadata"].pop("timestamp", None)  # there if SOURCE_DATE_EPOCH is set
+    python.write_text(json.dumps(bom, indent=2) + "\n", "utf-8")
     wanted = ("--package-lock-only", "--omit", "dev", "--sbom-type", "library", "--sbom-format", "cyclonedx")
     npm = json.loads(run("npm", "sbom", *wanted, folder=source / "clients/javascript"))
     del npm["serialNumber"], npm["metadata"]["timestamp"]  # differ in each run
+    npm["metadata"]["component"]["name"] = "ldp-bayes"  # npm takes the name of the folder
     (output / "ldp-bayes-npm.cdx.json").write_text(json.dumps(npm, indent=2) + "\n", "utf-8")
 
 
@@ -128,6 +149,8 @@ def write_notes(source: Path, output: Path, notes: str) -> None:
     tools.append(run("javac", "-version").strip())
     origin = f"Built from commit {commit} with {', '.join(tools)}; a second build gave the same bytes."
     repeat = f"To repeat it: git checkout {commit} && make release VERSION={version}"
+    urls = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+    notes = write_full_links(notes, urls)
     (output / "NOTES.md").write_text(f"# ldp-bayes {version}\n\n{notes}\n\n{origin}\n{repeat}\n", "utf-8")
 
 
@@ -170,6 +193,8 @@ def main() -> None:
     parser.add_argument("--tag", action="store_true", help="make the tag, too")
     options = parser.parse_args()
     notes = check(ROOT, options.version)
+    if (unreleased := find_unreleased(ROOT)) and options.tag:
+        raise ReleaseError(f"before the tag, {unreleased}, and commit")
     with TemporaryDirectory() as one, TemporaryDirectory() as two:
         built, again = (
             build_release(Path(folder, *deeper), notes) for folder, deeper in ((one, ()), (two, ("b",)))
@@ -182,6 +207,8 @@ def main() -> None:
         make_tag(ROOT, options.version)
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
     print(run("sh", "-c", "cat SHA256SUMS", folder=options.output), end="")
+    if unreleased:
+        print(f"Before TAG=1, {unreleased}, and commit (CONTRIBUTING.md, Release).")
     if any(NEVER_SET in url for url in urls.values()):
         print(f"Before an upload, set the addresses https://{NEVER_SET} (CONTRIBUTING.md, Release).")
 

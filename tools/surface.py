@@ -39,13 +39,18 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.results import Results
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.memory import MemoryStore
+from ldp_aggregator.stores.store import SURVEY_KINDS
 from ldp_central import curator_ledger
 from ldp_client.journal.table import create_tables
-from ldp_relay.held_messages import HeldMessages
+from ldp_relay.held_messages import HeldMessages, Outcome
+from ldp_relay.relay_app import CODE_MISSING, OTHER_PLAN
+from ldp_relay.relay_app import create_app as make_relay
+from ldp_relay.relay_settings import RelaySettings
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "surface"
 NEW, LOST = "+ ", "- "
+_JAVA_FORMAT = r"(?:HEADER|\w*VERSION|texts) = [^;]*|(?:out|content)\.write\w*\([^;]*"
 _JAVASCRIPT = """
 for (const [entry, files] of Object.entries(exports)) {
   const module = await import(`${folder}/${files.default}`);
@@ -204,12 +209,18 @@ def _show_parameter(parameter: click.Parameter) -> str:
 
 
 def list_http() -> Iterator[str]:
-    """Yield the collector's addresses with their statuses, reasons, and the metrics with their labels."""
+    """Yield the addresses of collector and relay, reasons, and the metrics with their labels."""
     for path, methods in describe(create_app(CollectorSettings(), MemoryStore()))["paths"].items():
         for method, operation in methods.items():
             yield f"{method.upper()} {path} = {' '.join(sorted(operation['responses']))}"
+    with TemporaryDirectory() as name, closing(HeldMessages(Path(name, "relay.db"))) as held:
+        relay = make_relay(RelaySettings(Path(), "", (), {}), held, {})
+    for rule in relay.url_map.iter_rules():
+        yield f"relay {' '.join(sorted((rule.methods or set()) - {'HEAD'}))} {rule.rule}"
     yield from (f"reason {each}" for each in Reason)
-    page = (ROOT / "docs" / "monitoring.md").read_text("utf-8")
+    others = {Outcome.NEW, Outcome.KNOWN, Outcome.CLOSED}  # those give no reason of relays alone
+    yield from (f"relay reason {each}" for each in {*Outcome, OTHER_PLAN, CODE_MISSING} - others)
+    page = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("monitoring.md", "relay.md"))
     for names, labels in re.findall(r"^\| (`ldp_[^|]*) \|([^|]*)\|", page, re.M):
         given = ", ".join(re.findall("`(.*?)`", labels))
         yield from (f"metric {name} = {given}".removesuffix(" = ") for name in re.findall("`(.*?)`", names))
@@ -256,8 +267,21 @@ def list_files() -> Iterator[str]:
                 yield f"{path.stem} = version {version}"
                 for item, sql in database.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL"):
                     yield f"{path.stem} {item} = {' '.join(sql.split())}"
+    yield from _list_sources()
     for path in sorted((ROOT / "tests" / "vectors").glob("*.json")):
         yield f"vectors {path.name} = {sha256(path.read_bytes()).hexdigest()[:16]}"
+
+
+def _list_sources() -> Iterator[str]:
+    """Yield the key names of Redis and the layout of the Java client's journal, as in the sources."""
+    for path in sorted((ROOT / "ldp_aggregator" / "stores").glob("redis*.py")):
+        for key in re.findall('"(ldp:[^"*]*[^":*])"', path.read_text("utf-8")):
+            yield f"redis key {key.replace('{{', '{').replace('}}', '}')}"
+    yield f"redis kind = {', '.join(SURVEY_KINDS)}"
+    for name in ("FileStore", "JournalEntry"):
+        source = ROOT / f"clients/java/src/ldpbayes/client/journal/{name}.java"
+        written = re.findall(_JAVA_FORMAT, source.read_text("utf-8"))
+        yield f"java journal {name} = {' '.join('; '.join(written).split())}"
 
 
 list_entries: Callable[[Any], dict[str, Any]] = codec._list_fields

@@ -46,8 +46,19 @@ WITH_NUMPY = ("onnxruntime", "polars", "pyarrow")
 """Packages for tests alone, in versions that fit to those of numpy and pandas."""
 LATER_PYTHONS = ("3.12", "3.13", "3.14")
 QUICK = ("-q", "-n", "2", "-m", "not slow and not clients and not statistics", "-p", "no:cacheprovider")
-OLD_SKLEARN = ("-W", "ignore::pytest.PytestRemovedIn10Warning")
-"""scikit-learn 1.6 gives a generator to pytest's parametrize."""
+OLD_BESIDE_NEW = (
+    *("-W", "ignore::pytest.PytestRemovedIn10Warning"),
+    *("-W", "ignore::pyparsing.warnings.PyparsingDeprecationWarning"),
+)
+"""scikit-learn 1.6 gives a generator to pytest's parametrize; matplotlib 3.8 uses old names of pyparsing."""
+
+
+def list_dependencies() -> list[str]:
+    """Return the requirements of the base install and of each extra, and those of WITH_NUMPY."""
+    extras = PROJECT["optional-dependencies"]
+    named = {each for extra in filter(None, COMMANDS) for each in extras[extra]} | {*PROJECT["dependencies"]}
+    named |= {each for each in extras["dev"] if each.startswith(WITH_NUMPY)}
+    return sorted(each for each in named if not each.startswith("ldp-bayes"))
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -131,15 +142,15 @@ class Versions:
 
     def _quick_tests(self, resolution: str) -> None:
         environment = self._folder / resolution
-        beside = [each for each in PROJECT["optional-dependencies"]["dev"] if each.startswith(WITH_NUMPY)]
-        self._install(environment, "--resolution", resolution, self._everything, *beside)
-        self._install(environment, self._requirement.format("[dev]"))  # tools in versions that fit to them
+        # uv takes the lowest versions of what is named here; the tools of [dev] are the newest that fit
+        words = ("--resolution", resolution, self._requirement.format("[dev]"), *list_dependencies())
+        self._install(environment, *words)
         run(
             environment / "bin" / "python",
             "-m",
             "pytest",
             *QUICK,
-            *OLD_SKLEARN,
+            *OLD_BESIDE_NEW,
             folder=ROOT,
             home=self._folder,
         )

@@ -12,7 +12,7 @@ SOURCES = (
     "ldp_aggregator/estimation/**/*.py",
     "ldp_aggregator/classifiers/**/*.py",
     "ldp_design/model_validation.py",
-    "ldp_design/authoring/projection_inputs.py",
+    "ldp_design/authoring/project.py",
     "ldp_aggregator/simulated_population.py",
     "ldp_design/simulation/experiment.py",
     "ldp_design/simulation/variants.py",

@@ -111,16 +111,12 @@ def setting_origins(context: click.Context) -> dict[str, str]:
         name = str(parameter.name)
         source = context.get_parameter_source(name)
         if name not in _NOT_IN_FILES and source is not None:
+            own = parameter.envvar or f"{context.auto_envvar_prefix}_{name.upper()}"
+            variables = [own] if isinstance(own, str) else list(own)
+            variable = next(filter(os.environ.get, variables), variables[0])
             source_by_name[name] = {
                 ParameterSource.COMMANDLINE: "command line",
-                ParameterSource.ENVIRONMENT: f"environment, {_environment_variable(context, parameter)}",
+                ParameterSource.ENVIRONMENT: f"environment, {variable}",
                 ParameterSource.DEFAULT_MAP: str(context.params["config"]),
             }.get(source, "default")
     return source_by_name
-
-
-def _environment_variable(context: click.Context, parameter: click.Parameter) -> str:
-    automatic = f"{context.auto_envvar_prefix}_{str(parameter.name).upper()}"
-    own = parameter.envvar or automatic
-    names = [own] if isinstance(own, str) else list(own)
-    return next(filter(os.environ.get, names), names[0])

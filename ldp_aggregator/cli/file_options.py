@@ -1,4 +1,4 @@
-"""Options that commands share: files, checked before the command computes its result, stores and numbers."""
+"""Options that commands share: files, checked before the command computes, stores, numbers and languages."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 import click
 
+from encoders.errors import SurveyError
 from encoders.survey import Feature
+from encoders.survey.texts import SurveyTexts
 from ldp_aggregator.atomic_file import require_replaceable
 from ldp_aggregator.cli.help import advanced_option, option
 from ldp_aggregator.rows.encode_table import describe_rows
 from ldp_aggregator.rows.table_input import read_typed_columns
+from ldp_aggregator.wording.language import Language, Words, choose_language, read_words
+from ldp_aggregator.wording.statement import Texts
 
 
 def read_rows(path: Path, features: Sequence[Feature], multiline: bool) -> dict[str, Sequence[object]]:
@@ -122,3 +127,52 @@ durability_option = advanced_option(
     help="When Redis must write a report to disk: before it acknowledges the report (always), or within a "
     "second (everysec); unchecked accepts any configuration of Redis.",
 )
+
+
+def language_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    words = option(
+        "--words",
+        type=INPUT_FILE,
+        multiple=True,
+        help="Translated words of the page, a JSON file; repeatable.",
+    )
+    return option(
+        "--language",
+        metavar="TAG",
+        default="",
+        show_default="the survey's first language if it has words, otherwise English",
+        help="The language of the page: en, de, or one of --words.",
+    )(words(command))
+
+
+def read_language(
+    asked: str,
+    stated: SurveyTexts | None,
+    paths: Sequence[Path],
+    texts: Sequence[Texts],
+    needed: tuple[str, ...] = ("",),
+) -> Language:
+    """Return the language of a page with these texts; raise a usage error that names what is wrong.
+
+    `stated` are the survey's texts, and `needed` the beginnings of the names of words that the page needs.
+    """
+    english = {name: body for each in texts for name, body in each.english.items()}
+    own = (Path(str(files(each.package).joinpath("texts/words-de.json"))) for each in texts)
+    words = read_word_files([*filter(Path.is_file, own), *paths], english)
+    shown = (name for name in english if name.startswith(needed))
+    try:
+        return choose_language(asked, stated.languages if stated else (), words, shown)
+    except SurveyError as error:
+        raise click.BadParameter(str(error), param_hint="--language") from error
+
+
+def read_word_files(paths: Iterable[Path], english: Mapping[str, str]) -> Words:
+    """Return the words of several files; raise a usage error if one is not of the form of English words."""
+    found: dict[str, dict[str, str]] = {}
+    for path in paths:
+        try:
+            for tag, words in read_words(path.read_bytes(), english).items():
+                found.setdefault(tag, {}).update(words)
+        except SurveyError as error:
+            raise click.BadParameter(f"{path}: {error}", param_hint="--words") from error
+    return found

@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.file_options import OutputFile, require_distinct
+from ldp_aggregator.cli.file_options import OutputFile, language_options, read_language, require_distinct
 from ldp_aggregator.cli.help import Command, argument, option, version_option
-from ldp_aggregator.cli.words_option import language_options, read_language
 from ldp_aggregator.results_file import read_results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import dump_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,19 +35,9 @@ from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
 from ldp_aggregator.statements.warnings import find_warnings
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
+from ldp_aggregator.views import sections
 from ldp_aggregator.views.estimate_rows import DEVIATION, EstimateRow, build_table, dump_table
 from ldp_aggregator.views.feature_sections import build_classes, build_features, build_shares
-from ldp_aggregator.views.sections import (
-    build_data,
-    build_fake_reports,
-    build_model,
-    build_privacy,
-    build_tables,
-    build_validation,
-    build_warnings,
-    drop_empty,
-    list_mechanisms,
-)
 from ldp_aggregator.views.series_sections import build_full_table, build_series
 from ldp_aggregator.wording.values import RoundShare
 
@@ -178,7 +168,8 @@ def main(
         _write_further(onnx_file, csv_file, results)
     finally:  # the summary is printed even if a file cannot be written
         click.echo(dump_summary(results) if as_json else f"{format_summary(results)}\n")
-    click.echo(f"wrote {_join_paths(outputs.values())}", err=as_json)
+    *others, last = [str(path) for path in outputs.values() if path]
+    click.echo(f"wrote {', '.join(others)}{' and ' if others else ''}{last}", err=as_json)
 
 
 def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Results) -> None:
@@ -186,11 +177,6 @@ def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Resul
         classifiers.save_onnx(onnx_file, classifiers.NaiveBayes.from_results(results))
     if csv_file:
         write_atomically(csv_file, dump_table(build_full_table(results)).encode())
-
-
-def _join_paths(paths: Iterable[Path | None]) -> str:
-    *others, last = [str(path) for path in paths if path]
-    return f"{', '.join(others)}{' and ' if others else ''}{last}"
 
 
 def _load_plan(path: Path) -> Plan | SiloPlan:
@@ -203,10 +189,9 @@ def _load_plan(path: Path) -> Plan | SiloPlan:
 def _require_reports(snapshot: AnySnapshot, silos: Sequence[SiloSnapshot], allow_empty: bool) -> None:
     if allow_empty or any(total.n for each in (snapshot, *silos) for total in each.totals.values()):
         return
-    refused = sum(snapshot.rejections.values())
-    why = (
-        f"{refused:,} refused ({format_rejection_counts(snapshot.rejections)})" if refused else "none refused"
-    )
+    refused, reasons = sum(snapshot.rejections.values()), sorted(snapshot.rejections.items())
+    listed = ", ".join(f"{count} {reason}" for reason, count in reasons)
+    why = f"{refused:,} refused ({listed})" if refused else "none refused"
     if Reason.WRONG_PLAN in snapshot.rejections:
         plan = snapshot.plan
         why += f"; {Reason.WRONG_PLAN}: these reports do not answer {plan.id} with digest {plan.digest}"
@@ -225,21 +210,21 @@ _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 
 def format_summary(results: Results) -> str:
     table, unknown = build_table(results.estimates, results.plan), RoundShare(UNKNOWN_SHARE)
-    sections = [
+    shown = [
         _append(
             build_shares(results, table), Note(TEXTS.find("tables.terminal-shares", unknown_share=unknown))
         ),
-        build_tables(results, table),
-        _append(build_data(results), *_explain_features(results)),
+        sections.build_tables(results, table),
+        _append(sections.build_data(results), *_explain_features(results)),
         *(_build_class_sections(results, table, unknown) if results.estimates.has_label else []),
         build_series(results, summary=True),
-        build_validation(results),
-        build_fake_reports(results),
-        build_privacy(results),
-        build_model(results),
-        build_warnings(results),
+        sections.build_validation(results),
+        sections.build_fake_reports(results),
+        sections.build_privacy(results),
+        sections.build_model(results),
+        sections.build_warnings(results),
     ]
-    return write_document(drop_empty(sections), _ALL_ROWS)
+    return write_document(sections.drop_empty(shown), _ALL_ROWS)
 
 
 def dump_summary(results: Results) -> str:
@@ -257,7 +242,7 @@ def dump_summary(results: Results) -> str:
 def _explain_features(results: Results) -> list[Note]:
     label = results.plan.label
     relevance = [Note(TEXTS.find("tables.terminal-relevance", label=label.name))] if label.exists else []
-    return [*relevance, *list_mechanisms(results)]
+    return [*relevance, *sections.list_mechanisms(results)]
 
 
 def _build_class_sections(
@@ -274,7 +259,3 @@ def _build_class_sections(
 
 def _append(section: Section, *notes: Note) -> Section:
     return replace(section, parts=[*section.parts, *notes])
-
-
-def format_rejection_counts(rejections: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {reason}" for reason, count in sorted(rejections.items()))

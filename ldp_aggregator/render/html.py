@@ -52,7 +52,7 @@ def _find_word(name: str, **values: object) -> str:
 
 def write_text(statement: Statement) -> Markup:
     """Return a statement as HTML that attributes in double quotes may contain too, unless it has names."""
-    return _fill(statement).replace("&#39;", Markup("'"))
+    return write_statement(statement).replace("&#39;", Markup("'"))
 
 
 def _finalize(value: object) -> object:
@@ -63,10 +63,6 @@ def _finalize(value: object) -> object:
 
 def write_statement(statement: Statement) -> Markup:
     """Return a statement as HTML: names are isolated, since they may be in a right-to-left script."""
-    return _fill(statement)
-
-
-def _fill(statement: Statement) -> Markup:
     tags = cycle((Markup("<code>"), Markup("</code>")))
     return Markup(statement.fill(_write_value, lambda words: "".join(_write_words(words, tags))))  # noqa: S704 - escaped
 

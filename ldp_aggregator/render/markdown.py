@@ -6,16 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ldp_aggregator.render.document import (
-    Bullets,
-    EstimateTable,
-    Note,
-    Part,
-    PlainTable,
-    Pointer,
-    Section,
-    Terms,
-)
+from ldp_aggregator.render import document
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names
 
@@ -35,41 +26,43 @@ def write_statement(statement: Statement) -> str:
     return statement.fill(write)
 
 
-def write_document(title: str, sections: Sequence[Section]) -> str:
+def write_document(title: str, sections: Sequence[document.Section]) -> str:
     lines = [f"# {escape_markdown(title)}", ""]
     for section in sections:
         heading = section.heading
         lines += [f"## {write_statement(heading) if isinstance(heading, Statement) else heading}", ""]
         for part in section.parts:
-            if isinstance(part, Section):
+            if isinstance(part, document.Section):
                 lines += [f"### {escape_markdown(str(part.heading))}", ""]
-            for each in part.parts if isinstance(part, Section) else [part]:
+            for each in part.parts if isinstance(part, document.Section) else [part]:
                 lines += [*_write_part(each), ""]
     return "\n".join(lines)
 
 
-def _write_part(part: Part | Section) -> Iterator[str]:
+def _write_part(part: document.Part | document.Section) -> Iterator[str]:
     if isinstance(part, Statement):
         yield write_statement(part)
-    elif isinstance(part, Note):
+    elif isinstance(part, document.Note):
         yield write_statement(part.statement)
-    elif isinstance(part, Pointer):
+    elif isinstance(part, document.Pointer):
         yield f"**[{write_statement(part.statement)}](#{part.section})**"
-    elif isinstance(part, Bullets):
+    elif isinstance(part, document.Bullets):
         yield from (f"- {write_statement(each)}" for each in part.statements)
-    elif isinstance(part, Terms):
+    elif isinstance(part, document.Terms):
         yield from (f"- **{each.title}**: {write_statement(each)}" for each in part.statements)
-    elif isinstance(part, EstimateTable):  # of all people: one group
+    elif isinstance(part, document.EstimateTable):  # of all people: one group
         rows = [(each.name, each.estimate, each.interval, each.simultaneous) for each in part.groups[0].rows]
         head = (part.head, "Estimate", "95% interval", "Simultaneous")
-        yield from _write_table(PlainTable(caption=part.caption, head=head, rows=rows, numeric={1, 2, 3}))
-    elif isinstance(part, PlainTable):
+        yield from _write_table(
+            document.PlainTable(caption=part.caption, head=head, rows=rows, numeric={1, 2, 3})
+        )
+    elif isinstance(part, document.PlainTable):
         yield from _write_table(part)
     else:
         raise TypeError(f"{part.kind} has no form in Markdown")
 
 
-def _write_table(table: PlainTable) -> Iterator[str]:
+def _write_table(table: document.PlainTable) -> Iterator[str]:
     yield _write_row(table.head)
     sides = ("---:" if index in table.numeric else "---" for index in range(len(table.head)))
     yield f"|{'|'.join(sides)}|"

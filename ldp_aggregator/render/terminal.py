@@ -6,16 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from encoders.explain.text import Counted, format_table, wrap_text
-from ldp_aggregator.render.document import (
-    Bullets,
-    EstimateTable,
-    Note,
-    Part,
-    PlainTable,
-    Pointer,
-    Section,
-    Terms,
-)
+from ldp_aggregator.render import document
 from ldp_aggregator.wording.statement import Statement
 
 MAX_FEATURES = 12
@@ -28,7 +19,7 @@ _MAX_CLASS_NAME = 14
 _MARK = "*"
 
 
-def write_document(sections: Sequence[Section], how_to_see_all: str) -> str:
+def write_document(sections: Sequence[document.Section], how_to_see_all: str) -> str:
     """Return a document of sections; `how_to_see_all` ends the lines that say what was cut."""
     lines: list[str] = []
     for section in sections:
@@ -36,19 +27,19 @@ def write_document(sections: Sequence[Section], how_to_see_all: str) -> str:
     return "\n".join(lines[1:])
 
 
-def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterator[str]:
+def _write_parts(parts: Sequence[document.Part | document.Section], how_to_see_all: str) -> Iterator[str]:
     for part in parts:
-        if isinstance(part, Section):
+        if isinstance(part, document.Section):
             continue  # below, since only some of many are shown
         yield from _write_part(part, how_to_see_all)
-    sections = [part for part in parts if isinstance(part, Section)]
+    sections = [part for part in parts if isinstance(part, document.Section)]
     if len(sections) > MAX_FEATURES:  # those whose classes are distinguishable first
         sections.sort(key=lambda section: not section.marked)
     for section in sections[:MAX_FEATURES]:
         for table in section.parts:
-            if isinstance(table, EstimateTable):
+            if isinstance(table, document.EstimateTable):
                 yield from ("", *_write_part(table, how_to_see_all))
-            elif isinstance(table, PlainTable):
+            elif isinstance(table, document.PlainTable):
                 lines = _write_part(replace(table, rows=table.rows[:MAX_VALUES]), how_to_see_all)
                 yield from ("", f"  {section.heading}: {table.caption}", *(f"  {line}" for line in lines))
                 if len(table.rows) > MAX_VALUES:
@@ -59,31 +50,31 @@ def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterat
         yield from ("", f"  ... and {more}: {how_to_see_all}")
 
 
-def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
+def _write_part(part: document.Part, how_to_see_all: str) -> Iterator[str]:
     if isinstance(part, Statement):
         yield from wrap_text(str(part), "  ")
-    elif isinstance(part, Note | Pointer):
+    elif isinstance(part, document.Note | document.Pointer):
         yield from wrap_text(str(part.statement), "  ")
-    elif isinstance(part, Bullets):
+    elif isinstance(part, document.Bullets):
         for each in part.statements:
             first, *others = wrap_text(str(each), "    ")
             yield from (f"  - {first.lstrip()}", *others)
-    elif isinstance(part, Terms):
+    elif isinstance(part, document.Terms):
         for each in part.statements:
             yield from wrap_text(f"{each.title}: {each}", "  ")
-    elif isinstance(part, PlainTable):
+    elif isinstance(part, document.PlainTable):
         sides = "".join(">" if index in part.numeric else "<" for index in range(len(part.head)))
         lines = _fit([part.head, *part.rows], sides)
         if part.shades and max(map(len, lines)) > _WIDTH:  # without the intervals of the cells
             rows = ([name, *(cell.partition(" (")[0] for cell in cells)] for name, *cells in part.rows)
             lines = _fit([part.head, *rows], sides)
         yield from (f"  {line}" for line in lines)
-    elif isinstance(part, EstimateTable):
+    elif isinstance(part, document.EstimateTable):
         write = _write_estimates if part.name and (part.head == "Class" or part.has_values) else _write_rows
         yield from write(part, how_to_see_all)
 
 
-def _write_rows(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
+def _write_rows(table: document.EstimateTable, how_to_see_all: str) -> Iterator[str]:
     rows = [["", "", "", "95% interval", "simultaneous"]]
     for cells in table.groups[0].rows[:MAX_VALUES]:
         mark = _MARK if cells.marked else ""
@@ -95,11 +86,11 @@ def _write_rows(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
         yield f"    ... and {more}: {how_to_see_all}"
 
 
-def _make_title(table: EstimateTable) -> str:
+def _make_title(table: document.EstimateTable) -> str:
     return f"{table.name}: {table.caption[:1].lower()}{table.caption[1:]}"
 
 
-def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
+def _write_estimates(table: document.EstimateTable, how_to_see_all: str) -> Iterator[str]:
     classes, is_by_class = [cells.name for cells in table.groups[0].rows], table.head == "Class"
     rows = [["", "", *classes[:MAX_CLASSES]]]
     for group in table.groups[:MAX_VALUES]:

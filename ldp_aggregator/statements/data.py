@@ -12,17 +12,8 @@ from ldp_aggregator.privacy_statement import PrivacyStatement
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.stores.schedule import format_time
+from ldp_aggregator.wording import values
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import (
-    Count,
-    Counted,
-    FirstNames,
-    Names,
-    Share,
-    format_share,
-    localise,
-    write_time,
-)
 
 
 def count_sent(estimates: Estimates) -> SimpleNamespace:
@@ -33,10 +24,10 @@ def count_sent(estimates: Estimates) -> SimpleNamespace:
         people=is_of_people(estimates),
         silos=silos is not None,
         pooled=silos is not None and silos.people is not None,
-        reports=Counted(reports, "report"),
-        answered=Count(reports),
+        reports=values.Counted(reports, "report"),
+        answered=values.Count(reports),
         one_report=reports == 1,
-        messages=Counted(messages, "message"),
+        messages=values.Counted(messages, "message"),
         empty=not estimates.reports,
     )
 
@@ -46,8 +37,8 @@ def is_of_people(estimates: Estimates) -> bool:
 
 
 def _describe_rejected(rejected: Mapping[str, int]) -> SimpleNamespace | None:
-    reasons = Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items()))
-    return SimpleNamespace(count=Count(sum(rejected.values())), reasons=reasons) if rejected else None
+    reasons = values.Names(f"{values.Count(count)} {reason}" for reason, count in sorted(rejected.items()))
+    return SimpleNamespace(count=values.Count(sum(rejected.values())), reasons=reasons) if rejected else None
 
 
 def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bool) -> list[Statement]:
@@ -58,9 +49,9 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         "data",
         sent=count_sent(estimates),
         silos=SimpleNamespace(
-            rows=Counted(max(round(silos.rows), 0), "row"),
-            margin=localise(f"{Z95 * silos.rows_stderr:,.0f}"),
-            surveys=Count(silos.surveys),
+            rows=values.Counted(max(round(silos.rows), 0), "row"),
+            margin=values.localise(f"{Z95 * silos.rows_stderr:,.0f}"),
+            surveys=values.Count(silos.surveys),
             several=silos.surveys > 1,
             simulated=any(each.simulated for each in privacy.silos),
         )
@@ -70,18 +61,18 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         validation=validation,
         rejected=_describe_rejected(privacy.rejected),
         # reports and messages, after they were acknowledged
-        lost=Count(privacy.losses.reports),
+        lost=values.Count(privacy.losses.reports),
         # counters that may lack more reports
-        unknown_counters=Count(privacy.losses.counters),
+        unknown_counters=values.Count(privacy.losses.counters),
         # reports and messages that would count again
-        unknown_ids=Count(privacy.losses.ids),
+        unknown_ids=values.Count(privacy.losses.ids),
         # the times of the backups that were restored
-        backups=Names(write_time(format_time(each)) for each in privacy.losses.backups),
+        backups=values.Names(values.write_time(format_time(each)) for each in privacy.losses.backups),
         # the questions, if each person answered all
-        asked=Counted(len(all_of), "question") if all_of else None,
+        asked=values.Counted(len(all_of), "question") if all_of else None,
         # the questions that lack answers of some people, with their numbers
-        lacking=Names(
-            TEXTS.write("labels.lacks", question=name, answers=Counted(lack, "answer"))
+        lacking=values.Names(
+            TEXTS.write("labels.lacks", question=name, answers=values.Counted(lack, "answer"))
             for name, lack in lacks
             if lack
         ),
@@ -93,11 +84,11 @@ def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list
     if moves := silos.influence:
         pairs = zip(classes, moves.conditionals.tolist(), strict=True)
         influence = SimpleNamespace(
-            rows_limit=Counted(silos.rows_limit, "row"),
-            prior=format_share(moves.prior.max()),
-            conditionals=", ".join(f"{name} {format_share(move)}".strip() for name, move in pairs),
+            rows_limit=values.Counted(silos.rows_limit, "row"),
+            prior=values.format_share(moves.prior.max()),
+            conditionals=", ".join(f"{name} {values.format_share(move)}".strip() for name, move in pairs),
             # the largest move of any estimate by a message with invented noise
-            with_noise=format_share(
+            with_noise=values.format_share(
                 max([*moves.conditionals_with_noise, *(moves.prior_with_noise if label else ())])
             ),
         )
@@ -114,17 +105,17 @@ def find_classes_and_features(
         largest = SimpleNamespace(
             name=majority.name,
             known=is_known(low, high, stderr=stderr),
-            share=Share(majority.share),
-            low=Share(low),
-            high=Share(high),
+            share=values.Share(majority.share),
+            low=values.Share(low),
+            high=values.Share(high),
         )
-    differing = FirstNames(each.name for each in features if each.distinguishable)
+    differing = values.FirstNames(each.name for each in features if each.distinguishable)
     return TEXTS.section(
         "features",
         people=is_of_people(estimates),
         label=estimates.label,
         largest=largest,
-        features=Counted(len(features), "feature"),
+        features=values.Counted(len(features), "feature"),
         # the features in which the classes are distinguishable
         differing=differing,
         count=len(differing),
@@ -139,17 +130,17 @@ def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[
         min(max(float(each), 0.0), 1.0)
         for each in (result.accuracy.value, result.accuracy.low, result.accuracy.high)
     )
-    selected = Names(() if result.selected is None else result.selected_features)
+    selected = values.Names(() if result.selected is None else result.selected_features)
     return TEXTS.section(
         "validation",
         survey=validation.survey,
-        reports=Counted(validation.reports, "device"),
+        reports=values.Counted(validation.reports, "device"),
         rejected=_describe_rejected(rejected),
         known=is_known(low, high, stderr=float(result.accuracy.stderr)),
         # of the model with all features
-        accuracy=Share(accuracy),
-        low=Share(low),
-        high=Share(high),
+        accuracy=values.Share(accuracy),
+        low=values.Share(low),
+        high=values.Share(high),
         features=len(result.features),
         # the features that the model keeps; empty if it keeps all
         selected=selected,

@@ -13,17 +13,23 @@ from ldp_aggregator.results import Results, Usefulness, Useless
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.data import count_sent
 from ldp_aggregator.statements.privacy import describe_promise
-from ldp_aggregator.statements.rules import UNKNOWN_SHARE
+from ldp_aggregator.statements.rules import UNKNOWN_SHARE, find_known_majority
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Counted, Names, RoundShare, Share, localise
 
 
-def _describe_uselessness(usefulness: Usefulness | None, *, people: bool) -> SimpleNamespace | None:
-    """Return why a model is useless, or None; more `people` could help, or more silos."""
+def _describe_uselessness(
+    usefulness: Usefulness | None, *, people: bool, known: bool = True
+) -> SimpleNamespace | None:
+    """Return why a model is useless, or None; more `people` could help, or more silos.
+
+    `known` is whether the results show the share of the most frequent class.
+    """
     if not (usefulness and usefulness.useless):
         return None
     share = Share(usefulness.majority_share or 0.0)
     return SimpleNamespace(
+        unknown=not known,
         weak=usefulness.useless == Useless.WEAK,
         nothing=usefulness.useless == Useless.NOTHING,
         unsupported=usefulness.useless == Useless.UNSUPPORTED,
@@ -33,7 +39,7 @@ def _describe_uselessness(usefulness: Usefulness | None, *, people: bool) -> Sim
 
 
 def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Statement]:
-    majority, sent = estimates.majority, count_sent(estimates)
+    majority, sent = find_known_majority(estimates), count_sent(estimates)
     return TEXTS.section(
         "model",
         sent=sent,
@@ -41,25 +47,25 @@ def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Stat
         classes=Names(estimates.classes),
         used=len(estimates.used_features),
         features=Counted(len(estimates.features), "feature"),
-        useless=_describe_uselessness(usefulness, people=sent.people),
+        useless=_describe_uselessness(usefulness, people=sent.people, known=majority is not None),
         validated=estimates.validation is not None,
         majority=SimpleNamespace(name=majority.name, share=Share(majority.share)) if majority else None,
     )
 
 
-def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Statement]:
+def find_notices(plan: AnyPlan, usefulness: Usefulness | None, *, known: bool = True) -> list[Statement]:
     found: list[Statement] = []
     if usefulness and usefulness.alarms:
         questions = Counted(usefulness.questions, "question")
         found.append(
             TEXTS.find("poisoning.result", alarm=True, tested=usefulness.tested, questions=questions)
         )
-    if useless := _describe_uselessness(usefulness, people=not isinstance(plan, SiloPlan)):
+    if useless := _describe_uselessness(usefulness, people=not isinstance(plan, SiloPlan), known=known):
         found.append(TEXTS.find("model.useless", useless=useless))
     return found
 
 
-def _describe_origin(results: Results, *, all_looks: bool = False) -> SimpleNamespace:
+def _describe_origin(results: Results, *, all_looks: bool) -> SimpleNamespace:
     """Return the facts of method.md, reading.md and limits.md; `all_looks` while a survey is open."""
     estimates = results.estimates
     return SimpleNamespace(
@@ -75,16 +81,9 @@ def _describe_origin(results: Results, *, all_looks: bool = False) -> SimpleName
     )
 
 
-def find_method(results: Results) -> list[Statement]:
-    return TEXTS.section("method", _describe_origin(results))
-
-
-def find_terms(results: Results, *, all_looks: bool = False) -> list[Statement]:
-    return TEXTS.section("reading", _describe_origin(results, all_looks=all_looks))
-
-
-def find_limits(results: Results) -> list[Statement]:
-    return TEXTS.section("limits", _describe_origin(results))
+def explain(topic: str, results: Results, *, all_looks: bool = False) -> list[Statement]:
+    """Return the method, how to read the results ("reading"), or their limits."""
+    return TEXTS.section(topic, _describe_origin(results, all_looks=all_looks))
 
 
 _ABBREVIATED = ("DE", "SUE", "OUE", "SHE", "THE", "SS", "count_table")

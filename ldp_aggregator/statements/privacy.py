@@ -11,17 +11,8 @@ from typing import Self
 
 from ldp_aggregator import privacy_statement
 from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.wording import values
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import (
-    Count,
-    FactorAtMost,
-    Names,
-    Number,
-    ShareAtMost,
-    factor_at_most,
-    format_amount,
-    localise,
-)
 
 _MAX_FACTOR = Decimal("1e300")
 """Above this a double overflows, and beliefs are certain."""
@@ -36,15 +27,15 @@ def update_belief(belief: float, odds_factor: float) -> float:
 def update_beliefs(odds_factor: float) -> SimpleNamespace:
     beliefs = {"hundredth": 0.01, "tenth": 0.1, "half": 0.5, "nine_tenths": 0.9}
     return SimpleNamespace(
-        **{name: ShareAtMost(update_belief(belief, odds_factor)) for name, belief in beliefs.items()}
+        **{name: values.ShareAtMost(update_belief(belief, odds_factor)) for name, belief in beliefs.items()}
     )
 
 
 def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
     factor = math.exp(float(epsilon))
     return SimpleNamespace(
-        epsilon=localise(epsilon),
-        factor=FactorAtMost(factor),
+        epsilon=values.localise(epsilon),
+        factor=values.FactorAtMost(factor),
         beliefs=update_beliefs(factor),
         simulated=simulated,
     )
@@ -53,10 +44,10 @@ def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
 def _describe_messages(silos: Sequence[privacy_statement.SiloPrivacy]) -> SimpleNamespace:
     rows = max(each.rows_per_person for each in silos)
     return SimpleNamespace(
-        epsilon=localise(silos[0].epsilon),
+        epsilon=values.localise(silos[0].epsilon),
         several=len(silos) > 1,
-        epsilons=Names(f"{localise(each.epsilon)} ({each.survey})" for each in silos),
-        factor=FactorAtMost(math.exp(max(float(each.epsilon) for each in silos))),
+        epsilons=values.Names(f"{values.localise(each.epsilon)} ({each.survey})" for each in silos),
+        factor=values.FactorAtMost(math.exp(max(float(each.epsilon) for each in silos))),
         one_row=rows == 1,
         rows_per_person=rows,
     )
@@ -64,17 +55,17 @@ def _describe_messages(silos: Sequence[privacy_statement.SiloPrivacy]) -> Simple
 
 def _describe_relay(relay: privacy_statement.RelayPrivacy) -> SimpleNamespace:
     return SimpleNamespace(
-        epsilon=Number(relay.epsilon),
+        epsilon=values.Number(relay.epsilon),
         delta=f"{relay.delta:.1g}",
-        factor=FactorAtMost(math.exp(relay.epsilon)),
-        batch=Count(relay.batch),
-        honest_reports=Count(relay.honest_reports),
-        broken_batches=Count(relay.broken_batches),
+        factor=values.FactorAtMost(math.exp(relay.epsilon)),
+        batch=values.Count(relay.batch),
+        honest_reports=values.Count(relay.honest_reports),
+        broken_batches=values.Count(relay.broken_batches),
     )
 
 
 def _describe_audit(passed: bool, trials: int) -> SimpleNamespace:
-    return SimpleNamespace(passed=passed, trials=Count(trials))
+    return SimpleNamespace(passed=passed, trials=values.Count(trials))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +73,7 @@ class PrivacyFacts:
     report: SimpleNamespace | None = None
     asks_all: bool = False
     """Whether each person answered all questions."""
-    belief_of_one: ShareAtMost | None = None
+    belief_of_one: values.ShareAtMost | None = None
     """What a belief of 50% about something that one of these answers shows becomes."""
     spent: str = ""
     """The largest exact epsilon of a question, or the sum if each person answered all."""
@@ -101,12 +92,12 @@ class PrivacyFacts:
         return cls(
             report=_describe_report(people.epsilon, statement.simulated) if people else None,
             asks_all=people is not None and people.asks_all,
-            belief_of_one=ShareAtMost(update_belief(0.5, math.exp(max(answers)))) if answers else None,
+            belief_of_one=values.ShareAtMost(update_belief(0.5, math.exp(max(answers)))) if answers else None,
             spent=format_epsilon(max(each.spent for each in statement.rounds)) if people else "",
             message=_describe_messages(statement.silos) if statement.silos else None,
             relay=_describe_relay(relay) if relay else None,
             audit=_describe_audit(audit.passed, audit.trials) if audit else None,
-            shuffled=SimpleNamespace(epsilon=Number(shuffled.epsilon), delta=f"{shuffled.delta:.1g}")
+            shuffled=SimpleNamespace(epsilon=values.Number(shuffled.epsilon), delta=f"{shuffled.delta:.1g}")
             if shuffled and is_amplified
             else None,
         )
@@ -127,19 +118,19 @@ def find_audit(passed: bool, trials: int) -> Statement:
 
 
 def format_epsilon(epsilon: Decimal) -> str:
-    return localise(f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}")
+    return values.localise(f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}")
 
 
 def describe_promise(privacy: privacy_statement.CuratorPrivacy) -> SimpleNamespace:
     # an exact number, since doubles end at e^709
     factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()
     return SimpleNamespace(
-        epsilon=format_amount(privacy.epsilon),
-        delta=format_amount(privacy.delta),
+        epsilon=values.format_amount(privacy.epsilon),
+        delta=values.format_amount(privacy.delta),
         adjacency=privacy.adjacency,
         # whether neighbours differ by the presence of one person
         add_remove=privacy.adjacency == privacy_statement.ADD_REMOVE,
-        factor=factor_at_most(factor),
+        factor=values.factor_at_most(factor),
         beliefs=update_beliefs(float(min(factor, _MAX_FACTOR))),
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation import FeatureResult, NumberResult
+from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.estimates import Majority
 from ldp_aggregator.estimation.intervals import Z95, compute_typical_margins
 from ldp_aggregator.estimation.relevance import Relevance
 from ldp_aggregator.estimation.table_result import TableResult
@@ -32,6 +33,15 @@ def is_known(low: float | None, high: float | None, span: float = 1.0, stderr: f
         return False
     is_narrow = high - low < UNKNOWN_SHARE * span
     return is_narrow and (stderr is None or Z95 * stderr <= MAX_MARGIN * span)
+
+
+def find_known_majority(estimates: Estimates) -> Majority | None:
+    """Return the most frequent class; None if its share is unknown."""
+    prior, majority = estimates.raw_prior, estimates.majority
+    if not majority:
+        return None
+    low, high, stderr = (float(each[majority.place]) for each in (prior.low, prior.high, prior.stderr))
+    return majority if is_known(low, high, stderr=stderr) else None
 
 
 def is_relevance_known(relevance: Relevance) -> bool:

@@ -101,13 +101,8 @@ def _find_noise(
         margin=write(widest),
         # A wider margin is noise
         useful=write(useful),
-        needed=values.Counted(_round_up(needed) if math.isfinite(needed) else 0, counted),
+        needed=values.Counted(values.round_up(needed, 2) if math.isfinite(needed) else 0, counted),
     )
-
-
-def _round_up(number: float) -> int:
-    digits = max(len(str(int(number))) - 2, 0)
-    return int(-(-number // 10**digits) * 10**digits)
 
 
 # -- fake reports ---------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from ldp_aggregator.prediction.linear_model import LinearModel, find_class_score
 from ldp_aggregator.render.document import EstimateTable, Note, Part, PlainTable, Section
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
-from ldp_aggregator.statements.privacy import find_promise
 from ldp_aggregator.views.estimate_rows import DEVIATION, build_table
 from ldp_aggregator.views.estimate_tables import (
     build_feature_tables,
@@ -30,18 +29,13 @@ from ldp_aggregator.views.estimate_tables import (
     show_values,
 )
 from ldp_aggregator.views.feature_sections import make_section
-from ldp_aggregator.views.model_card import build_facts, build_promise, privacy_of
+from ldp_aggregator.views.model_card import build_facts, build_promise
 from ldp_aggregator.views.sections import build_citation, build_limits, build_reading
-from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import format_percent, format_plain, localise
 
 _MAX_NODES = 31
 _SHOWN_NUMBERS = 4
 """Number of intervals of equal width between the numbers whose scores are shown."""
-
-
-def find_curator_lead(results: Results) -> list[Statement]:
-    return find_promise(privacy_of(results))[:1]
 
 
 def list_curator_sections(results: Results) -> list[Section]:

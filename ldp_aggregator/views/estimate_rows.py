@@ -92,18 +92,6 @@ class EstimateRow:
         )
         object.__setattr__(self, "known", known)
 
-    @classmethod
-    def from_estimate(
-        cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: FloatArray, **names: Any
-    ) -> EstimateRow:
-        return cls(
-            estimate=None if math.isnan(consistent[index]) else float(consistent[index]),
-            stderr=read_cell(estimate.stderr, index),
-            **read_ends(estimate, index),
-            raw=read_cell(estimate.value, index),
-            **names,
-        )
-
 
 def read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
     """Return one cell of an array as a number; None if it is unknown."""
@@ -185,33 +173,42 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
 
 
 def _list_count_rows(estimates: Estimates, counts: IntervalEstimate) -> Iterator[EstimateRow]:
-    for index, name in enumerate(estimates.classes):
-        yield EstimateRow.from_estimate(
-            counts,
-            (index,),
-            np.maximum(counts.value, 0.0),
-            feature=estimates.label,
-            statistic=COUNT,
-            class_name=name,
-            n=estimates.reports,
-            span=math.inf,
-        )
+    shown, classes = np.maximum(counts.value, 0.0)[:, None], _name_classes(estimates.classes)
+    names = {"feature": estimates.label, "statistic": COUNT, "n": estimates.reports, "span": math.inf}
+    return _list_cells(counts.reshape(-1, 1), shown, classes, [{}], **names)
 
 
 def list_prior_rows(
     label: str, classes: Sequence[str], prior: IntervalEstimate, n: int, marks: BoolArray
 ) -> Iterator[EstimateRow]:
-    consistent = project_columns(prior.value[:, None])[:, 0]
-    for index, name in enumerate(classes):
-        yield EstimateRow.from_estimate(
-            prior,
-            (index,),
-            consistent,
-            feature=label,
-            statistic=CLASS_PRIOR,
-            class_name=name,
-            n=n,
-            distinguishable=bool(marks[index]),
+    pairs, consistent = zip(classes, marks.tolist(), strict=True), project_columns(prior.value[:, None])
+    rows = [{"class_name": name, "distinguishable": mark} for name, mark in pairs]
+    names = {"feature": label, "statistic": CLASS_PRIOR, "n": n}
+    return _list_cells(prior.reshape(-1, 1), consistent, rows, [{}], **names)
+
+
+def _name_classes(classes: Classes) -> list[dict[str, Any]]:
+    return [{"class_name": name} for name in classes]
+
+
+def _list_cells(
+    estimate: IntervalEstimate,
+    consistent: FloatArray,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Mapping[str, Any]],
+    **names: Any,
+) -> Iterator[EstimateRow]:
+    """Yield the row of each cell of an estimate, (rows, columns), whose rows and columns have these names."""
+    for index in np.ndindex(consistent.shape):
+        row, column = index
+        yield EstimateRow(
+            estimate=None if math.isnan(consistent[index]) else float(consistent[index]),
+            stderr=read_cell(estimate.stderr, index),
+            **read_ends(estimate, index),
+            raw=read_cell(estimate.value, index),
+            **rows[row],
+            **columns[column],
+            **names,
         )
 
 
@@ -227,24 +224,21 @@ def list_feature_rows(features: Iterable[Result], classes: Classes) -> Iterator[
 def _list_value_rows(feature: FeatureResult, classes: Classes) -> Iterator[EstimateRow]:
     is_of_all = classes[0] is None
     shares = feature.shares.reshape(-1, 1) if is_of_all else feature.conditionals
-    consistent, several = feature.make_consistent(shares), feature.kind == Choices.kind
+    several, rows = feature.kind == Choices.kind, []
     for place, value in enumerate(feature.values):
         # an answer with several choices is missing for all at once
         is_missing = several and value == MISSING_TEXT
         names = (MISSING_SHARE, MISSING) if is_missing else (SHARE, CONDITIONAL)
-        for index, name in enumerate(classes):
-            yield EstimateRow.from_estimate(
-                shares,
-                (place, index),
-                consistent,
-                feature=feature.name,
-                statistic=names[0] if is_of_all else names[1],
-                value=None if is_missing else value,
-                class_name=name,
-                n=feature.counts[place] if feature.counts else feature.n,
-                mechanism=feature.mechanism,
-                distinguishable=None if is_of_all else bool(feature.distinguishable_entries[place]),
-            )
+        rows.append(
+            {
+                "statistic": names[0] if is_of_all else names[1],
+                "value": None if is_missing else value,
+                "n": feature.counts[place] if feature.counts else feature.n,
+                "distinguishable": None if is_of_all else bool(feature.distinguishable_entries[place]),
+            }
+        )
+    common = {"feature": feature.name, "mechanism": feature.mechanism}
+    return _list_cells(shares, feature.make_consistent(shares), rows, _name_classes(classes), **common)
 
 
 def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[EstimateRow]:
@@ -265,19 +259,18 @@ def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[Estim
         name = MISSING_SHARE if is_of_all else MISSING
         parts.append((name, "missing", missing, _cut_to_interval(missing), n, both, 1.0))
     for statistic, mark, estimate, consistent, reports, mechanism, span in parts:
-        for index, class_name in enumerate(classes):
-            yield EstimateRow.from_estimate(
-                estimate,
-                (index,),
-                consistent,
-                feature=feature.name,
-                statistic=statistic,
-                class_name=class_name,
-                n=reports,
-                mechanism=mechanism,
-                distinguishable=None if is_of_all else feature.distinguishable_entries.get(mark),
-                span=span,
-            )
+        yield from _list_cells(
+            estimate.reshape(1, -1),
+            consistent[None],
+            [{}],
+            _name_classes(classes),
+            feature=feature.name,
+            statistic=statistic,
+            n=reports,
+            mechanism=mechanism,
+            distinguishable=None if is_of_all else feature.distinguishable_entries.get(mark),
+            span=span,
+        )
 
 
 def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Iterator[EstimateRow]:
@@ -319,17 +312,9 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
         shown = ordered.consistent.reshape(-1, 1) if is_of_all else ordered.consistent_by_class
         names = (BELOW, CLASS_BELOW) if ordered.edges else (AT_MOST, CLASS_AT_MOST)
         more: dict[str, Any] = {"feature": feature.name, "n": feature.n, "mechanism": feature.mechanism}
-        for place, limit in enumerate(ordered.limits):
-            for index, name in enumerate(classes):
-                yield EstimateRow.from_estimate(
-                    shares,
-                    (place, index),
-                    shown,
-                    statistic=names[0] if is_of_all else names[1],
-                    value=limit,
-                    class_name=name,
-                    **more,
-                )
+        limits = [{"value": each} for each in ordered.limits]
+        statistic = names[0] if is_of_all else names[1]
+        yield from _list_cells(shares, shown, limits, _name_classes(classes), statistic=statistic, **more)
         span = ordered.edges[-1] - ordered.edges[0] if ordered.edges else float(len(ordered.limits))
         quantiles = ordered.quantiles.reshape(-1, 1) if is_of_all else ordered.class_quantiles
         for place, probability in enumerate(PROBABILITIES):
@@ -351,19 +336,9 @@ def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
         more: dict[str, Any] = {"feature": table.name, "mechanism": table.mechanism}
         estimates = (table.cells, table.row_shares, table.column_shares)
         parts = zip((CELL, ROW_SHARE, COLUMN_SHARE), estimates, table.make_consistent(), strict=True)
+        rows, columns = [{"value": each} for each in table.rows], [{"column": each} for each in names]
         for name, estimate, shown in parts:
-            for index in np.ndindex(shown.shape):
-                place, column = index
-                yield EstimateRow.from_estimate(
-                    estimate,
-                    index,
-                    shown,
-                    statistic=name,
-                    value=table.rows[place],
-                    column=names[column],
-                    n=table.n,
-                    **more,
-                )
+            yield from _list_cells(estimate, shown, rows, columns, statistic=name, n=table.n, **more)
         values = [(value, table.n) for value in table.rows]
         yield from _compare_values(table.comparisons, values, column=" vs ".join(names), **more)
         if table.independence:

@@ -118,13 +118,7 @@ def build_wave_table(
         )
         groups.append(EstimateGroup(value=name, marked=False, rows=tuple(cells)))
     table = TEXTS.table("trend", statistic=name_statistic(statistic))
-    return EstimateTable(
-        caption=table["caption"],
-        name=levels[0].feature,
-        ticks=scale.axis.labels(scale.write_axis),
-        groups=tuple(groups),
-        head=table["head"][0],
-    )
+    return _make_table(table["caption"], levels[0].feature, scale, groups, table["head"][0])
 
 
 def name_statistic(statistic: str, value: str = "") -> str:
@@ -179,13 +173,7 @@ def build_bars(
             parts = [(row, columns[row.column or ""]) for row in group]
             cells = [_build_row(row, place, scale, name) for place, (row, name) in enumerate(parts)]
             groups.append(EstimateGroup(value=texts.get(value, value), marked=False, rows=tuple(cells)))
-    return EstimateTable(
-        caption=caption,
-        name=rows[0].feature,
-        ticks=scale.axis.labels(scale.write_axis),
-        groups=tuple(groups),
-        head=head,
-    )
+    return _make_table(caption, rows[0].feature, scale, groups, head)
 
 
 def _format_comparison(row: EstimateRow) -> str:
@@ -272,13 +260,18 @@ def _build_table(
         marked = bool(name and part[0].distinguishable) and any(each.is_known for each in cells)
         shown = values.get(value or "", value or "")
         groups.append(EstimateGroup(value=shown, marked=marked, rows=cells))
+    mark = "" if name else WORDS.write("page.differs")
+    return _make_table(
+        TEXTS.write(f"captions.{caption}"), name, scale, groups, WORDS.write("page.class"), mark
+    )
+
+
+def _make_table(
+    caption: str, name: str, scale: _RowScale, groups: Sequence[EstimateGroup], head: str, row_mark: str = ""
+) -> EstimateTable:
+    ticks = scale.axis.labels(scale.write_axis)
     return EstimateTable(
-        caption=TEXTS.write(f"captions.{caption}"),
-        name=name,
-        ticks=scale.axis.labels(scale.write_axis),
-        groups=tuple(groups),
-        head=WORDS.write("page.class"),
-        row_mark="" if name else WORDS.write("page.differs"),
+        caption=caption, name=name, ticks=ticks, groups=tuple(groups), head=head, row_mark=row_mark
     )
 
 

@@ -16,20 +16,9 @@ from ldp_aggregator.render.markdown import write_document
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.privacy import find_promise
+from ldp_aggregator.views import sections
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import build_shares, list_share_facts, make_section
-from ldp_aggregator.views.sections import (
-    build_accuracy,
-    build_citation,
-    build_data,
-    build_limits,
-    build_model,
-    build_privacy,
-    build_warnings,
-    drop_empty,
-    list_facts,
-    point_to_warnings,
-)
 from ldp_aggregator.wording.values import Count, Counted, Names, format_amount
 
 
@@ -63,7 +52,9 @@ def describe_model(results: Results, classes: Iterable[Any], name: str) -> Model
         return describe_curator(results, name)
     plan, estimates = results.plan, results.estimates
     has_label = estimates.has_label
-    facts = list_facts(results) | ({"validation": _describe_validation(results)} if has_label else {})
+    facts = sections.list_facts(results) | (
+        {"validation": _describe_validation(results)} if has_label else {}
+    )
     if results.usefulness and results.usefulness.useless:
         facts["useless"] = "predicts nothing but the most frequent class; see the card"
     facts |= list_share_facts(results)
@@ -75,7 +66,11 @@ def describe_model(results: Results, classes: Iterable[Any], name: str) -> Model
         "epsilon": decimal_text(plan.epsilon),
         "reports": str(estimates.reports),
         **({"trust": repr(SILO)} if estimates.silos else {}),
-        **({"classes": str([_to_python(each) for each in classes])} if has_label else {}),
+        **(
+            {"classes": str([each.item() if hasattr(each, "item") else each for each in classes])}
+            if has_label
+            else {}
+        ),
         "features": f"{used}/{len(plan.features)}" if has_label else str(len(results.joined_features)),
         **({"validated": str(estimates.validation is not None)} if has_label else {}),
     }
@@ -88,23 +83,19 @@ def describe_model(results: Results, classes: Iterable[Any], name: str) -> Model
     )
 
 
-def _to_python(label: Any) -> object:
-    return label.item() if hasattr(label, "item") else label
-
-
 def _build_sections(results: Results) -> list[Section]:
     shares = build_shares(results, build_table(results.estimates, results.plan))
-    sections = [
-        replace(shares, parts=[*point_to_warnings(results), *shares.parts]),
-        build_model(results),
-        build_data(results),
-        build_privacy(results),
-        build_accuracy(results),
-        build_warnings(results),
-        build_limits(results),
-        build_citation(results),
+    chosen = [
+        replace(shares, parts=[*sections.point_to_warnings(results), *shares.parts]),
+        sections.build_model(results),
+        sections.build_data(results),
+        sections.build_privacy(results),
+        sections.build_accuracy(results),
+        sections.build_warnings(results),
+        sections.build_limits(results),
+        sections.build_citation(results),
     ]
-    return drop_empty(sections)
+    return sections.drop_empty(chosen)
 
 
 def _describe_validation(results: Results) -> str:
@@ -149,8 +140,8 @@ def _build_card(results: Results) -> list[Section]:
         build_facts(results),
         build_promise(results),
         *([accuracy] if results.has_label else []),
-        build_limits(results),
-        build_citation(results),
+        sections.build_limits(results),
+        sections.build_citation(results),
     ]
 
 

@@ -16,17 +16,10 @@ from ldp_aggregator.render.html import load_template
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_known
+from ldp_aggregator.views import sections
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.results_page import list_estimate_sections
-from ldp_aggregator.views.sections import (
-    build_fake_reports,
-    build_reading,
-    build_silos,
-    build_validation,
-    build_warnings,
-    drop_empty,
-)
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, Counted, NumberMargin, write_unknown
 
@@ -36,18 +29,20 @@ CountRow = tuple[*tuple[str, ...], int]
 
 def render_progress(results: Results, *, all_looks: bool) -> bytes:
     """Return a survey's part of the dashboard, in HTML; with `all_looks`, intervals hold at all looks."""
-    rejections = _count_rejections(results)
+    privacy = results.privacy
+    broken = privacy.relay.broken_batches if privacy.relay else 0
+    rejections: dict[str, int] = {**privacy.rejected, **({Reason.PROMISE_BROKEN: broken} if broken else {})}
     table = [] if results.is_validation else build_table(results.estimates, results.plan)
     # relevance always has intervals for one look
     estimates = [each for each in list_estimate_sections(results, table) if each.id != "relevance"]
-    sections = [
-        build_warnings(results),
+    shown = [
+        sections.build_warnings(results),
         *estimates,
-        build_validation(results),
-        build_fake_reports(results),
-        build_silos(results),
+        sections.build_validation(results),
+        sections.build_fake_reports(results),
+        sections.build_silos(results),
         build_margins(results),
-        build_reading(results, all_looks=all_looks),
+        sections.build_reading(results, all_looks=all_looks),
     ]
     return (
         load_template("ldp_aggregator.views", "progress.html")
@@ -57,7 +52,7 @@ def render_progress(results: Results, *, all_looks: bool) -> bytes:
             looks=TEXTS.find("progress.all-looks") if all_looks else None,
             first_with_bars=estimates[0].id if estimates else None,
             bars=TEXTS.find("tables.bars", classes=results.estimates.has_label, all_looks=all_looks),
-            sections=drop_empty(sections),
+            sections=sections.drop_empty(shown),
         )
         .encode()
     )
@@ -143,12 +138,6 @@ def _count_questions(results: Results) -> Sequence[CountRow]:
         return [(each.question, each.mechanism, each.reports) for each in people.questions]
     [silos] = results.privacy.silos
     return [(each.name, each.mechanism.name, silos.messages) for each in results.plan.questions]
-
-
-def _count_rejections(results: Results) -> dict[str, int]:
-    privacy = results.privacy
-    broken = privacy.relay.broken_batches if privacy.relay else 0
-    return {**privacy.rejected, **({Reason.PROMISE_BROKEN: broken} if broken else {})}
 
 
 def _describe_reason(code: str) -> str:

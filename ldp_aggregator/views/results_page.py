@@ -11,29 +11,15 @@ from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ResultsError
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.model import find_notices
-from ldp_aggregator.views.comparison_sections import build_comparison
-from ldp_aggregator.views.curator_sections import find_curator_lead, list_curator_sections
+from ldp_aggregator.statements.privacy import find_promise
+from ldp_aggregator.statements.rules import find_known_majority
+from ldp_aggregator.views import sections
+from ldp_aggregator.views.curator_sections import list_curator_sections
 from ldp_aggregator.views.estimate_rows import EstimateRow, build_table
 from ldp_aggregator.views.feature_sections import build_classes, build_features, build_relevance, build_shares
-from ldp_aggregator.views.sections import (
-    build_citation,
-    build_fake_reports,
-    build_limits,
-    build_method,
-    build_privacy,
-    build_reading,
-    build_silos,
-    build_tables,
-    build_validation,
-    build_warnings,
-    count_reports,
-    drop_empty,
-    find_lead,
-    point_to_warnings,
-    write_epsilon,
-)
+from ldp_aggregator.views.model_card import privacy_of
 from ldp_aggregator.views.series_sections import build_series
-from ldp_aggregator.views.survey_comparison import compare_surveys
+from ldp_aggregator.views.survey_comparison import build_comparison, compare_surveys
 from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.values import Count
 
@@ -52,51 +38,54 @@ def render_page(
     if other and (results.is_curator or other.is_curator):
         raise ResultsError(_NO_COMPARISON)
     if results.is_curator:
-        sections, lead = list_curator_sections(results), find_curator_lead(results)
-        return _render(results, sections, note, lead=lead, notices=(), pointers=(), tiles=())
+        lead = find_promise(privacy_of(results))[:1]
+        chosen = list_curator_sections(results)
+        return _render(results, chosen, note, lead=lead, notices=(), pointers=(), tiles=())
     table = [] if results.is_validation else build_table(results.estimates, results.plan)
-    sections = list_sections(results, table)
+    chosen = list_sections(results, table)
     if other:
         comparison = compare_surveys(results, other, independent=independent)
-        sections.insert(0, build_comparison(comparison, results, other))
+        chosen.insert(0, build_comparison(comparison, results, other))
     return _render(
         results,
-        sections,
+        chosen,
         note,
-        lead=find_lead(results, table),
-        notices=find_notices(results.plan, results.usefulness),
-        pointers=point_to_warnings(results),
+        lead=sections.find_lead(results, table),
+        notices=find_notices(
+            results.plan, results.usefulness, known=find_known_majority(results.estimates) is not None
+        ),
+        pointers=sections.point_to_warnings(results),
         tiles=_list_tiles(results),
     )
 
 
 def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
-    sections = [
+    chosen = [
         *list_estimate_sections(results, table),
         build_series(results),
-        build_validation(results),
-        build_fake_reports(results),
-        build_silos(results),
-        build_privacy(results, shuffled=True),
-        build_warnings(results),
-        build_method(results),
-        build_reading(results),
-        build_limits(results),
-        build_citation(results),
+        sections.build_validation(results),
+        sections.build_fake_reports(results),
+        sections.build_silos(results),
+        sections.build_privacy(results, shuffled=True),
+        sections.build_warnings(results),
+        sections.build_method(results),
+        sections.build_reading(results),
+        sections.build_limits(results),
+        sections.build_citation(results),
     ]
-    return drop_empty(sections)
+    return sections.drop_empty(chosen)
 
 
 def list_estimate_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
     if results.is_validation:
         return []
-    sections = [build_shares(results, table)]
+    chosen = [build_shares(results, table)]
     if results.estimates.has_label:
-        sections += [build_classes(results, table), build_features(results, table), build_relevance(results)]
-    return drop_empty([*sections, build_tables(results, table)])
+        chosen += [build_classes(results, table), build_features(results, table), build_relevance(results)]
+    return sections.drop_empty([*chosen, sections.build_tables(results, table)])
 
 
-def _render(results: Results, sections: Sequence[Section], note: str, **parts: object) -> bytes:
+def _render(results: Results, chosen: Sequence[Section], note: str, **parts: object) -> bytes:
     plan = results.plan
     texts = display_texts(plan, LANGUAGE.get().tag)
     return (
@@ -113,8 +102,8 @@ def _render(results: Results, sections: Sequence[Section], note: str, **parts: o
                 contact=texts.about.get("contact", ""),
                 note=note,
             ),
-            sections=sections,
-            first_with_bars=next((each.id for each in sections if each.id in ("shares", "classes")), None),
+            sections=chosen,
+            first_with_bars=next((each.id for each in chosen if each.id in ("shares", "classes")), None),
             bars=TEXTS.find("tables.bars", classes=plan.label.exists, all_looks=False),
         )
         .encode()
@@ -123,11 +112,14 @@ def _render(results: Results, sections: Sequence[Section], note: str, **parts: o
 
 def _list_tiles(results: Results) -> list[tuple[str, str]]:
     features = [each for _, each in results.joined_features]
+    questions, asked = len(results.plan.questions), len(results.plan.entries) + results.plan.row_label.exists
     stated = TEXTS.section(
         "tiles",
-        **count_reports(results),
-        questions=Count(len(results.plan.questions)),
-        epsilon=write_epsilon(results),
+        **sections.count_reports(results),
+        questions=Count(questions),
+        asked=Count(asked),
+        regrouped=questions != asked and not results.is_validation,
+        epsilon=sections.write_epsilon(results),
         classes=results.estimates.has_label and not results.is_validation,
         differing=sum(each.distinguishable for each in features),
         features=len(features),

@@ -16,18 +16,10 @@ from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationR
 from ldp_aggregator.privacy_statement import ReportsPrivacy
 from ldp_aggregator.render.document import Bullets, Note, Part, PlainTable, Pointer, Section, Terms
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.statements import TEXTS, model
 from ldp_aggregator.statements.data import find_classes_and_features, find_data, find_silos, find_validation
-from ldp_aggregator.statements.model import (
-    explain_mechanisms,
-    find_citation,
-    find_limits,
-    find_method,
-    find_model,
-    find_terms,
-)
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
-from ldp_aggregator.statements.rules import is_known
+from ldp_aggregator.statements.rules import find_known_majority, is_known
 from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
 from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow, group_by_feature
 from ldp_aggregator.views.estimate_tables import (
@@ -70,7 +62,7 @@ def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]
 
 def list_facts(results: Results) -> dict[str, str]:
     used, names = results.used_features, [entry.name for entry, _ in results.joined_features]
-    plan, majority = results.plan, results.estimates.majority
+    plan, majority = results.plan, find_known_majority(results.estimates)
     stated = TEXTS.section(
         "facts",
         **count_reports(results),
@@ -185,24 +177,24 @@ def build_method(results: Results) -> Section:
     privacy = results.privacy
     rounds = ((False, privacy.people), (True, privacy.validation))
     tables = [_list_questions(each, validation=is_validation) for is_validation, each in rounds if each]
-    return make_section("method", [*find_method(results), *tables, *list_mechanisms(results)])
+    return make_section("method", [*model.explain("method", results), *tables, *list_mechanisms(results)])
 
 
 def list_mechanisms(results: Results) -> list[Note]:
-    explained = " ".join(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
+    explained = " ".join(model.explain_mechanisms(each.mechanism.name for each in results.plan.questions))
     return [Note(TEXTS.find("tables.mechanisms", explanations=explained))] if explained else []
 
 
 def build_reading(results: Results, *, all_looks: bool = False) -> Section:
-    return make_section("reading", [Terms(find_terms(results, all_looks=all_looks))])
+    return make_section("reading", [Terms(model.explain("reading", results, all_looks=all_looks))])
 
 
 def build_limits(results: Results) -> Section:
-    return make_section("limits", [Bullets(find_limits(results))], classes=results.has_label)
+    return make_section("limits", [Bullets(model.explain("limits", results))], classes=results.has_label)
 
 
 def build_citation(results: Results) -> Section:
-    return make_section("citation", find_citation(results))
+    return make_section("citation", model.find_citation(results))
 
 
 # -- statements and tables of several sections ------------------------------------------------------
@@ -215,7 +207,7 @@ def _find_data(results: Results) -> list[Statement]:
 
 def _find_model(results: Results) -> list[Statement]:
     estimates = results.estimates
-    return find_model(estimates, results.usefulness) if estimates.has_label else []
+    return model.find_model(estimates, results.usefulness) if estimates.has_label else []
 
 
 def _find_silos(results: Results) -> list[Statement]:

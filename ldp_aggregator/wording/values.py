@@ -185,6 +185,12 @@ def count_people(users: int) -> Counted:
     return Counted(users, "person")
 
 
+def round_up(number: float, digits: int) -> int:
+    """Round a number of people, rows or reports up to so many digits."""
+    step: int = 10 ** max(len(str(int(number))) - digits, 0)
+    return int(-(-number // step)) * step
+
+
 def name_counted(mechanism: str | None) -> str:
     """Return what a feature's estimates count, for :class:`Counted`: reports, rows, or both."""
     if mechanism == CountTable.name:

@@ -45,7 +45,9 @@ def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> list[str
     numbers = [number for cell in answers if (number := parse_number(cell)) is not None]
     if choices:
         return _infer_choices(cells, answers, choices)
-    if not answers or len(numbers) < len(answers) or _has_leading_zeros(answers):
+    # codes of digits, such as 007 or 02134, are no numbers
+    are_codes = any(len(cell) > 1 and cell.isdigit() and cell.startswith("0") for cell in answers)
+    if not answers or len(numbers) < len(answers) or are_codes:
         return _infer_categories(cells, counts)
     if infinite := sum(map(math.isinf, numbers)):
         raise LeftOut(f"{infinite} of its numbers are infinite: empty those cells?")
@@ -58,11 +60,6 @@ def parse_number(cell: str) -> float | None:
         return float(cell) if cell.strip() else math.nan
     except ValueError:
         return None
-
-
-def _has_leading_zeros(cells: Sequence[str]) -> bool:
-    """Return whether any cell is a code of digits, such as 007 or 02134, and not a number."""
-    return any(len(cell) > 1 and cell.isdigit() and cell.startswith("0") for cell in cells)
 
 
 # -- categories ---------------------------------------------------------------------------------
@@ -204,7 +201,7 @@ def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequen
     texts = [text for text, number in zip(answers, numbers, strict=True) if number in counts]
     found = sorted(counts)
     shared = [number for number in found if counts[number] > 1]
-    if are_codes(found):
+    if all(not 0 < each < 10 and _CODE.fullmatch(category_text(each) or "") for each in found):
         raise LeftOut("only codes for missing answers, such as -99 or 999")
     if len(found) < 2:
         raise LeftOut("the same number in every row that has one")
@@ -326,11 +323,6 @@ def are_serial(numbers: Sequence[float]) -> bool:
         return False
     is_sorted = len({after > before for before, after in pairwise(numbers)}) == 1
     return min(numbers) >= 10**8 or (is_sorted and min(numbers) >= 1000)
-
-
-def are_codes(numbers: Collection[float]) -> bool:
-    """Return whether all numbers of a column look like codes for missing answers of two digits or a sign."""
-    return all(not 0 < each < 10 and _CODE.fullmatch(category_text(each) or "") for each in numbers)
 
 
 def find_codes(counts: Mapping[float, int]) -> tuple[list[float], list[float]]:

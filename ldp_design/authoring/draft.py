@@ -17,54 +17,11 @@ from ldp_design.authoring.column_types import (
     format_value_list,
     infer_feature,
 )
-from ldp_design.authoring.toml_edit import format_comment, format_key, quote
-
-_HEADER = """\
-# A draft: check every "guess", then run  ldp-survey check  and  ldp-survey preview.
-#
-# Values, ranges and bins were inferred from {source} ({rows} rows). A survey is public, and so is
-# everything that is inferred here: draft only from a PUBLIC sample. Values and ranges that are inferred from
-# private rows leak these rows.
-
-"""
-
-SURVEY_TABLE = """\
-[survey]
-# guess: from the {origin}; confirm
-id = "{id}"
-# Limits what a person's report, their only one, reveals. Choose: .5 to 1 is strict, 2 is the maximum that
-# clients accept by default.
-epsilon = 1.0
-"""
-
-_FEATURES_NOTE = """\
-# {coupled}
-# Without missing = "category" a missing answer is refused, and this person sends no report. An answer that
-# is not in a list is refused too: applications pass "other" for it if the list has that value.
-"""
+from ldp_design.authoring.toml_edit import WORDS, format_comment, format_key, quote
 
 _IDENTIFIER = re.compile(r"(?i:(^|[\W_])(id|uuid|nr|no|number|key|token|index|row|case)([\W_]|$))|I[dD]$")
 _PERSONAL = re.compile(r"latitude|longitude|\b(lat|lon|lng)\b|(first|last|sur|full)[ _]?name", re.IGNORECASE)
-_COUPLED = "Each feature is coupled with the label in a question, and each person answers one question."
-_ALONE = "Each person answers one question, about one feature."
-
-ABOUT = """\
-# What a review board, and the person, read about the survey. Plain text; it is public.
-# [about]
-# title = "..."
-# purpose = "why the data are collected"
-# contact = "name, e-mail or address"
-# ethics = "the board that approved the survey, and the number of its approval"
-# retention = "how long counters and models are kept"
-"""
-
-_TEXTS = """
-# What people read when they are asked, in each language. Without texts, applications display the names.
-# [texts.en]
-# title = "..."
-{label}# [texts.en.features.{feature}]
-# title = "..."
-"""
+_WORDS = WORDS["draft"]
 
 
 class DraftError(LdpError):
@@ -99,8 +56,8 @@ def draft_survey(
     if not (rows := len(next(iter(columns.values())))):
         raise DraftError("the sample needs at least one row")
     header = "".join(format_comment(note) for note in notes)
-    header = _HEADER.format(source=quote(source), rows=rows) + (f"{header}\n" if header else "")
-    header += SURVEY_TABLE.format(origin="file's name", id=make_survey_id(source))
+    header = _WORDS["header"].format(source=quote(source), rows=rows) + (f"{header}\n" if header else "")
+    header += format_survey_table("file's name", source)
     labels = [] if label is None else [_format_label(label, columns[label])]
     parts = [header, *labels, format_features_note(has_label=bool(labels))]
     if not features:
@@ -109,7 +66,8 @@ def draft_survey(
         "\n".join([f"[features.{format_key(name)}]", *entries, ""]) for name, entries in features.items()
     ]
     texts_of_label = '# [texts.en.label]\n# title = "..."\n' if labels else ""
-    parts.append(ABOUT + _TEXTS.format(feature=format_key(next(iter(features))), label=texts_of_label))
+    texts = _WORDS["texts"].format(feature=format_key(next(iter(features))), label=texts_of_label)
+    parts.append(_WORDS["about"] + texts)
     if left_out:
         parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _format_reasons(left_out)), ""]))
     text = "\n".join(parts)
@@ -122,7 +80,11 @@ def draft_survey(
 
 
 def format_features_note(*, has_label: bool) -> str:
-    return _FEATURES_NOTE.format(coupled=_COUPLED if has_label else _ALONE)
+    return _WORDS["features"].format(coupled=_WORDS["coupled" if has_label else "alone"])
+
+
+def format_survey_table(origin: str, source: str) -> str:
+    return _WORDS["survey"].format(origin=origin, id=make_survey_id(source))
 
 
 def make_survey_id(source: str) -> str:

@@ -12,8 +12,8 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericF
 from encoders.survey.compiled_plan import SILO
 from encoders.survey.features import SEPARATOR, Choices
 from encoders.survey.silo_plan import SiloPlan
-from ldp_design.authoring.overview import SurveyWarning
-from ldp_design.authoring.survey_texts import describe_texts
+from ldp_design.authoring import TEXTS
+from ldp_design.authoring.overview import SurveyWarning, describe_texts
 
 # -- surveys of silos -------------------------------------------------------------------------------
 
@@ -79,10 +79,7 @@ def describe_tables(plan: SiloPlan) -> Iterator[dict[str, Any]]:
 
 def find_silo_warnings(plan: SiloPlan) -> Iterator[SurveyWarning]:
     if not plan.by_invitation:
-        text = (
-            "anybody who reaches the collector can send messages, and each may pretend to count "
-            f'{plan.rows:,} rows: enrolment = "token" admits invited silos only, one message for each token'
-        )
+        text = TEXTS.write("warnings.silo-open", rows=f"{plan.rows:,}")
         yield SurveyWarning(("survey", "enrolment"), text)
 
 
@@ -121,13 +118,11 @@ def describe_central_survey(survey: Survey) -> dict[str, Any]:
 def find_central_warnings(survey: Survey) -> Iterator[SurveyWarning]:
     """Yield warnings about settings that are allowed, but cost accuracy."""
     if not survey.users and survey.label.exists:
-        text = "without users a training spends 2% of its epsilon on a noisy number of rows"
-        yield SurveyWarning(("survey", "users"), f"{text}: state it if it was public before")
+        yield SurveyWarning(("survey", "users"), TEXTS.write("warnings.curator-users"))
     for entry in (survey.label, *survey.features):
         if "other" in getattr(entry, "values", ()):
             path = ("label",) if entry is survey.label else ("features", entry.name)
-            text = 'each value costs accuracy: delete "other" if no row can have it'
-            yield SurveyWarning(path, f"{entry.name}: {text}")
+            yield SurveyWarning(path, TEXTS.write("warnings.curator-other", entry=entry.name))
 
 
 def _describe_values(entry: Feature) -> str:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
-from encoders.survey import CategoricalFeature, Plan, Question
-from encoders.survey.conditions import KEY
+from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, Question
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.conditions import KEY, Term
 from encoders.survey.features import Choices
 from encoders.survey.questions import MEAN, SQUARE
+from encoders.survey.texts import ABOUT_KEYS
 from encoders.survey.waves import Waves
 from ldp_aggregator.statements.model import explain_mechanisms
+from ldp_design.authoring import TEXTS
 from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
-from ldp_design.authoring.survey_texts import describe_texts, exclude_each_other
+from ldp_design.authoring.toml_edit import is_whole_number
 
 DEFAULT_MAX_EPSILON = Decimal(2)
 """The largest epsilon that a client accepts by default; a test compares it with the client's."""
 
 LARGE_DOMAIN = 100
+_MAX_LISTED = 6
 
 _UNUSED = "unused is the share of epsilon that the integer probabilities of the devices leave unused. "
 _SERIES = (
@@ -81,15 +86,14 @@ def count_questions(plan: Plan) -> str:
     if plan.validation:
         return questions
     features = len({index for question in plan.questions for index in question.feature_indices})
-    reasons = []
-    if any(question.moment == MEAN for question in plan.questions):
-        reasons.append("a number takes two")
-    if any(len(question.feature_indices) > 1 and not question.moment for question in plan.questions):
-        reasons.append("some ask for several features")
-    if any(question.width > 1 for question in plan.questions):
-        reasons.append("a feature with levels takes one for each level")
-    if any(not question.feature_indices for question in plan.questions):
-        reasons.append("one asks for the label alone")
+    stated = TEXTS.section(
+        "questions",
+        has_numbers=any(each.moment == MEAN for each in plan.questions),
+        has_tables=any(len(each.feature_indices) > 1 and not each.moment for each in plan.questions),
+        has_levels=any(each.width > 1 for each in plan.questions),
+        has_label=any(not each.feature_indices for each in plan.questions),
+    )
+    reasons = list(map(str, stated))
     if reasons and plan.asks_all:
         reasons.append("each costs a part of epsilon")
     asked = f"{Counted(features, 'feature')}, asked in "
@@ -105,49 +109,36 @@ def find_warnings(plan: Plan) -> list[SurveyWarning]:
 
 def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
     """Return the warnings that are not about people who cannot answer."""
-    warnings: list[tuple[tuple[str, ...], str]] = []
-    promised = plan.relay.epsilon if plan.relay else plan.epsilon
+    return [SurveyWarning(*each) for each in _find_setting_warnings(plan)]
+
+
+def _find_setting_warnings(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
+    promised, table = (plan.relay.epsilon, "relay") if plan.relay else (plan.epsilon, "survey")
     if plan.relay:
-        warnings += find_relay_warnings(plan, plan.relay)
+        yield from find_relay_warnings(plan, plan.relay)
     if promised > DEFAULT_MAX_EPSILON:
-        text = (
-            f"epsilon is above {DEFAULT_MAX_EPSILON}, the maximum that clients accept by default: an "
-            "application refuses it unless it raises its max_epsilon"
-        )
-        warnings.append((("relay" if plan.relay else "survey", "epsilon"), text))
+        yield (table, "epsilon"), TEXTS.write("warnings.epsilon", most=DEFAULT_MAX_EPSILON)
     asked = {index for question in plan.questions for index in question.feature_indices}
-    left = [feature.name for index, feature in enumerate(plan.features) if index not in asked]
-    if left:
-        why = "not asked in this round (weight 0): only other rounds estimate it"
-        if plan.family == plan.id:
-            why = "never asked (weight 0): the model learns nothing from it"
-        warnings.append((("features", left[0], "weight"), f"{', '.join(left)}: {why}"))
+    if left := [feature.name for index, feature in enumerate(plan.features) if index not in asked]:
+        facts = {"features": ", ".join(left), "never": plan.family == plan.id}
+        yield ("features", left[0], "weight"), TEXTS.write("warnings.not-asked", **facts)
     if uncoupled := _find_uncoupled(plan):
-        text = (
-            f"{', '.join(uncoupled)}: asked without the label, so the classifier cannot use it: add "
-            "alone = true to the feature, or label = true to a table"
-        )
-        warnings.append((("features", uncoupled[0]), text))
-    for name, why in _find_constant_components(plan):
-        warnings.append((("features", name), f"{name} is the same for everybody: {why}"))
-    warnings += _find_never_asked(plan)
+        yield ("features", uncoupled[0]), TEXTS.write("warnings.uncoupled", features=", ".join(uncoupled))
+    yield from _find_constant_components(plan)
+    yield from _find_never_asked(plan)
     for question in plan.questions:
         # the estimates of one feature among several sum over many answers
-        if len(question.feature_indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
-            text = (
-                f"{question.name} has {question.domain} possible answers: each is rare compared with the "
-                "noise; merge values or use fewer bins"
-            )
-            warnings.append((_path_of(plan, question), text))
-    return [SurveyWarning(path, text) for path, text in warnings]
+        indices = question.feature_indices
+        if len(indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
+            path = ("features", plan.features[indices[0]].name) if indices else ("label",)
+            yield path, TEXTS.write("warnings.domain", question=question.name, answers=question.domain)
 
 
 def _find_never_asked(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
-    why = "nobody is asked, because the conditions in ask_if exclude each other: correct them"
     several = {each.name for each in plan.entries if isinstance(each, Choices)}
     for name, condition in plan.texts.conditions.items() if plan.texts else ():
         if condition.key != "any" and exclude_each_other(condition.terms, several):
-            yield ("features", name, KEY), f"{name}: {why}"
+            yield ("features", name, KEY), TEXTS.write("warnings.never-asked", feature=name)
 
 
 def _find_uncoupled(plan: Plan) -> list[str]:
@@ -159,14 +150,8 @@ def _find_uncoupled(plan: Plan) -> list[str]:
     return [plan.features[place].name for place in sorted(others - coupled)] if plan.label.exists else []
 
 
-def _path_of(plan: Plan, question: Question) -> tuple[str, ...]:
-    if not question.feature_indices:
-        return ("label",)
-    return ("features", plan.features[question.feature_indices[0]].name)
-
-
-def _find_constant_components(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield components that are the same for everybody, and why: no weights, or no sum inside their range."""
+def _find_constant_components(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield warnings of components without weights, or without a sum inside their range."""
     features = {feature.name: feature for feature in plan.features}
     for component in plan.projection.components if plan.projection else ():
         feature = features[component.name]
@@ -175,10 +160,9 @@ def _find_constant_components(plan: Plan) -> Iterator[tuple[str, str]]:
         radius = sum(abs(Decimal(text)) for text in component.weights)
         least, most = offset - radius, offset + radius
         low, high = feature.bounds
-        if not radius:
-            yield component.name, "all its weights are 0"
-        elif most <= low or high <= least:
-            yield component.name, f"its sums are from {least:f} to {most:f}, none of them inside its range"
+        if not radius or most <= low or high <= least:
+            facts = {"has_weights": bool(radius), "least": f"{least:f}", "most": f"{most:f}"}
+            yield ("features", feature.name), TEXTS.write("warnings.constant", feature=feature.name, **facts)
 
 
 def _question_row(plan: Plan, question: Question) -> list[str]:
@@ -205,3 +189,53 @@ def _describe_domain(question: Question) -> str:
 def describe_shape(question: Question) -> tuple[int, ...]:
     """Return the shape of a question's counters, without the one class of a survey that has no label."""
     return question.shape if question.label.exists else question.shape[:-1]
+
+
+# -- texts ------------------------------------------------------------------------------------------
+
+
+def describe_texts(plan: AnyPlan) -> list[str]:
+    """Return a line for each language of a survey's texts, with the texts that it lacks."""
+    if not plan.texts:
+        return ["texts: their file is not beside the plan"] if plan.texts_digest else []
+    lines = [f"texts of the survey, SHA-256 {plan.texts_digest}"]
+    for language, table in plan.texts.languages.items():
+        missing = list(find_missing_texts(plan, table))
+        listed = ", ".join(missing[:_MAX_LISTED])
+        more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
+        lines.append(f"  {language}: " + (f"missing {listed}{more}" if missing else "complete"))
+    return lines
+
+
+def find_missing_texts(plan: AnyPlan, table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the titles and texts of values that a language lacks; whole numbers need no text."""
+    if "title" not in table:
+        yield "title"
+    assert plan.texts
+    first, *others = plan.texts.languages.values()
+    stated = [plan.texts.about, *(each.get("about", {}) for each in (first, *others))]
+    own = {**table.get("about", {}), **(plan.texts.about if table is first else {})}
+    for key in ABOUT_KEYS[1:]:
+        if key not in own and any(key in each for each in stated):
+            yield f"about.{key}"
+    features = table.get("features", {})
+    entries: Iterable[tuple[str, Label | CategoricalFeature | BinnedFeature | NumericFeature, Any]] = [
+        *(("label", plan.row_label, table.get("label", {})) for _ in plan.row_label.names),
+        *((f"features.{each.name}", each, features.get(each.name, {})) for each in plan.entries),
+    ]
+    for path, entry, texts in entries:
+        if "title" not in texts:
+            yield f"{path}.title"
+        values = entry.values if isinstance(entry, Label | CategoricalFeature) else ()
+        known = texts.get("values", {})
+        for value in values:
+            if value not in known and not is_whole_number(value):
+                yield f"{path}.values.{value}"
+
+
+def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
+    """Return whether terms can never hold together; `several` are the questions with several answers."""
+    given = {(each.feature, each.value) for each in terms if not each.is_negated}
+    single = [feature for feature, _ in given if feature not in several]
+    negated = {(each.feature, each.value) for each in terms if each.is_negated}
+    return len(set(single)) < len(single) or not given.isdisjoint(negated)

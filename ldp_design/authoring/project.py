@@ -9,41 +9,17 @@ from decimal import Decimal
 import numpy as np
 
 from encoders.errors import LdpError, RowError
-from encoders.survey import Label, Survey, read_survey
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, Survey, read_survey
 from encoders.survey.features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
 from encoders.survey.row_cells import is_missing_code, show_code
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_design.authoring import toml_edit
-from ldp_design.authoring.projection_inputs import component_weight, projection_inputs
 from reduction.fit import DEFAULT_RIDGE, Fit, fit
 
 _MISSING_CODE = 2 * GRID + 1
 
-_TITLE = "The survey {old}, its numbers projected."
-_NEW_ID = "It is a different survey, so it has a new id: confirm it. After another fit it needs another id."
-_NEXT_STEPS = "Check the tables [features.{method}...], then run  ldp-survey check  and  ldp-survey preview."
-_DEVICE = (
-    "Each device clips these numbers to their ranges, normalises them to [-1, 1] and takes the weighted "
-    "sums below. It is asked about the sums only."
-)
-_PUBLIC_ROWS = (
-    "Weights, offsets and ranges were fitted on rows that are stated to be PUBLIC, {source}, and are public "
-    "from now on, as everything in a survey is. Epsilon does not cover the fit: if the rows were private, "
-    "weights and ranges would leak them, for any epsilon."
-)
-_METHODS = {
-    "dca": "Discriminant component analysis (DCA), ridge {ridge:.4g} of the mean within-class variance,",
-    "pca": "Principal component analysis (PCA)",
-}
-_POWERS = {
-    "dca": "discriminant power {:.4g}: variance between the classes over variance within them",
-    "pca": "explains {:.2%} of the variance of the normalised numbers",
-}
-_RANGE = (
-    "the public rows' range, rounded outward; numbers beyond are clipped. The middle 98 % of the rows are "
-    "within {:.3g} to {:.3g}: the narrower the range, the less noise."
-)
+_WORDS = toml_edit.WORDS["projection"]
 
 
 class ProjectionError(LdpError):
@@ -76,7 +52,7 @@ def write_projection(
     fitted = fit(method, inputs, rows, labels, components, ridge)
     lacking = "a number" if labels is None else "a number or the label"
     gaps = f"; the others lack {lacking}" if len(rows) < total else ""
-    title = _METHODS[method].format(ridge=ridge)
+    title = _WORDS[f"method-{method}"].format(ridge=ridge)
     origin = [f"{title} of {toml_edit.quote(source)}: {len(rows)} of its {total} rows{gaps}."]
     classes = 0 if labels is None else len(np.unique(labels))
     if classes and components >= classes:
@@ -85,7 +61,7 @@ def write_projection(
             f"Only the first {signals} can separate {classes} classes; in the others, their means are equal."
         )
     tables = [
-        toml_edit.format_comment(*origin, _DEVICE),
+        toml_edit.format_comment(*origin, _WORDS["device"]),
         *map(_format_input, inputs),
         *_format_components(survey, method, fitted, bins),
     ]
@@ -95,10 +71,10 @@ def write_projection(
         raise ProjectionError(f"{name}: is too long for a new id that ends in {suffix}: shorten it")
     changed = toml_edit.replace_features(text, [each.name for each in inputs], "\n".join(tables))
     header = toml_edit.format_comment(
-        _TITLE.format(old=toml_edit.quote(survey.id)),
-        _PUBLIC_ROWS.format(source=toml_edit.quote(source)),
-        _NEW_ID,
-        _NEXT_STEPS.format(method=method),
+        _WORDS["title"].format(old=toml_edit.quote(survey.id)),
+        _WORDS["public-rows"].format(source=toml_edit.quote(source)),
+        _WORDS["new-id"],
+        _WORDS["next-steps"].format(method=method),
     )
     projected = f"{header}\n{toml_edit.rename_survey(changed, name)}"
     read_survey(projected)
@@ -126,11 +102,11 @@ def _format_components(survey: Survey, method: str, fitted: Fit, bins: int | Non
     measured = zip(fitted.projection.components, fitted.powers, fitted.bounds, fitted.middle, strict=True)
     for component, power, (low, high), middle in measured:
         lines = [
-            toml_edit.format_comment(_POWERS[method].format(round(power, 9))).rstrip(),
+            toml_edit.format_comment(_WORDS[f"power-{method}"].format(round(power, 9))).rstrip(),
             f"[features.{component.name}]",
             toml_edit.format_array("weights", component.weights),
             f"offset = {component.offset}",
-            toml_edit.format_comment(_RANGE.format(*middle)).rstrip(),
+            toml_edit.format_comment(_WORDS["range"].format(*middle)).rstrip(),
             f"range = [{low}, {high}]",
             *([f"bins = {bins}"] if bins else []),
             *(["# missing where one of the numbers is", 'missing = "category"'] if can_miss else []),
@@ -193,3 +169,47 @@ def _encode_column(columns: Mapping[str, Sequence[str]], name: str, encode: Call
         except RowError as error:
             raise RowError(name, f"row {row}: {error.why}") from error
     return np.array(codes, dtype=np.int64)
+
+
+# -- the survey that asks about the components ---------------------------------------------------------
+
+
+def projection_inputs(survey: Survey) -> dict[NumericFeature, int]:
+    """Return the numbers that the survey asks about, as inputs of a projection, and their weights."""
+    return {
+        to_number(feature): weight
+        for feature, weight in zip(survey.features, survey.weights[1:], strict=True)
+        if weight and not isinstance(feature, CategoricalFeature)
+    }
+
+
+def component_weight(survey: Survey) -> int:
+    """Return the weight of a projection's components: that of the inputs if all are equal, otherwise 1."""
+    weights = set(projection_inputs(survey).values())
+    return weights.pop() if len(weights) == 1 else 1
+
+
+def to_number(feature: BinnedFeature | NumericFeature) -> NumericFeature:
+    if isinstance(feature, NumericFeature):
+        return feature
+    codes = feature.missing_codes
+    return NumericFeature(
+        feature.name, feature.edges[0], feature.edges[-1], feature.missing, missing_codes=codes
+    )
+
+
+def project_survey(survey: Survey, fit: Fit) -> Survey:
+    """Return the survey with the numbers that it asks about replaced by the components of a projection."""
+    pairs: list[tuple[Feature, int | None]] = [
+        (feature, weight)
+        for feature, weight in zip(survey.features, survey.weights[1:], strict=True)
+        if isinstance(feature, CategoricalFeature) or not weight
+    ]
+    missing = "category" if any(each.missing == "category" for each in fit.projection.inputs) else "error"
+    weight = component_weight(survey)
+    for component, bounds in zip(fit.projection.components, fit.bounds, strict=True):
+        pairs.append((NumericFeature(component.name, *bounds, missing), weight))
+    features, weights = zip(*pairs, strict=True)
+    return replace(
+        survey, features=features, weights=(survey.weights[0], *weights), projection=fit.projection
+    )

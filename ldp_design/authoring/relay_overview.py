@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from math import ceil, exp
+from types import SimpleNamespace
 from typing import Any
 
 from encoders.canonical import decimal_text
@@ -13,6 +14,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.survey import Plan
 from encoders.survey.relay import ONE, Relay
 from encoders.survey.relay_promise import largest_epsilon, smallest_batch
+from ldp_design.authoring import TEXTS
 
 MAX_LOCAL_EPSILON = Decimal(5)
 """A larger local epsilon would hardly protect anybody if relay and collector work together."""
@@ -20,7 +22,6 @@ _MAX_EACH = Decimal(3)
 """With this epsilon, 95% of yes/no answers are sent as they are."""
 _STEP = Decimal("0.000001")
 """What questions spend is rounded up to this, as their parts of epsilon are rounded down."""
-_MOST = ", and would learn most answers"
 _MAX_BATCH_SHARE = Decimal("0.6")
 _MAX_FAILURES = Decimal("0.01")
 
@@ -54,56 +55,32 @@ def _describe_all(plan: Plan, relay: Relay) -> dict[str, Any]:
 
 
 def format_relay(plan: Plan, relay: Relay) -> list[str]:
+    """Return what the relay promises, what relay and collector could learn together, and the limits."""
     facts = describe_relay(plan, relay)
-    what, epsilon, first = "reports", "the local epsilon", ""
-    if relay.asks_all:
-        what, epsilon = "envelopes", "the survey's epsilon"
-        first = f"Each person answers all {len(plan.questions)} questions, in one envelope. "
-    promise = (
-        f"{first}Towards everybody but the relay, epsilon is {decimal_text(relay.epsilon)} with delta "
-        f"{facts['delta']:g}. This holds if {relay.honest_reports:,} of the {relay.batch:,} {what} of each "
-        "batch come from people who do not help the collector."
+    each, of_one = facts.get("epsilon_of_each", 0.0), facts.get("epsilon_of_one_feature", 0.0)
+    stated = SimpleNamespace(
+        asks_all=relay.asks_all,
+        questions=len(plan.questions),
+        epsilon=decimal_text(relay.epsilon),
+        delta=f"{facts['delta']:g}",
+        honest_reports=f"{relay.honest_reports:,}",
+        batch=f"{relay.batch:,}",
+        waves=f"{len(plan.waves.list):,}" if plan.waves else "",
+        # the epsilon of all answers, and the largest one of an answer, rounded up
+        together=decimal_text(plan.epsilon),
+        is_large=plan.epsilon > MAX_LOCAL_EPSILON,
+        each=f"{ceil(100 * each) / 100:g}",
+        sent_as_they_are=f"{facts.get('sent_as_they_are', 0):.0%}",
+        # of all answers about a feature or the label; empty if it is not larger
+        of_one_feature=f"{of_one:.4g}" if of_one > each else "",
+        has_label=plan.label.exists,
+        largest_epsilon=f"{facts['largest_local_epsilon']:g}",
+        smallest_batch=f"{facts['smallest_batch']:,}",
+        messages_per_network=f"{relay.messages_per_network:,}",
+        epsilon_of_one=f"{facts.get('ask_one', {}).get('largest_local_epsilon', 0):g}",
     )
-    limits = (
-        f"With this batch, {epsilon} may be up to {facts['largest_local_epsilon']:g}; with this epsilon, the "
-        f"batch must have at least {facts['smallest_batch']:,} {what}. By default, a relay takes "
-        f"{relay.messages_per_network:,} messages of one network, so that ten networks cannot break this "
-        "promise. If more people answer from one office or behind one address, ask the relay to raise "
-        "messages_per_network, or to give codes."
-    )
-    if plan.waves:
-        promise += (
-            f" Each of the {len(plan.waves.list):,} waves is mixed by itself: if one has fewer than "
-            f"{relay.batch:,} {what}, they are deleted."
-        )
-    if not relay.asks_all:
-        return [f"{promise} {limits}"]
-    return [promise, _describe_together(plan, facts), f"{limits} {_compare_with_one(facts)}"]
-
-
-def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
-    each, of_one = ceil(100 * max(_answer_epsilons(plan))) / 100, facts["epsilon_of_one_feature"]
-    together, is_large = decimal_text(plan.epsilon), plan.epsilon > MAX_LOCAL_EPSILON
-    first = (
-        f"Together: {together} (at most {each:g} for one answer) if relay and collector work together. They "
-        f"then see which randomised answers come from the same person{_MOST * is_large}. Of yes/no "
-        f"answers with epsilon {each:g}, {facts['sent_as_they_are']:.0%} are sent as they are."
-    )
-    texts = [first]
-    if of_one > facts["epsilon_of_each"]:
-        what = "the label" if plan.label.exists else "one feature"
-        texts += [f"The answers that contain {what} have epsilon {of_one:.4g} together."]
-    if is_large:
-        texts += [f"Applications must allow this: max_local_epsilon = {together}."]
-    return " ".join(texts)
-
-
-def _compare_with_one(facts: dict[str, Any]) -> str:
-    return (
-        f'With ask = "one", each person would send one answer, whose epsilon could be '
-        f"{facts['ask_one']['largest_local_epsilon']:g}. ldp-survey size prints how many people each way "
-        "needs."
-    )
+    parts = (TEXTS.section(f"relay_{name}", stated) for name in ("promise", "together", "limits"))
+    return [" ".join(map(str, each)) for each in parts if each]
 
 
 def _answer_epsilons(plan: Plan) -> list[Decimal]:
@@ -124,26 +101,19 @@ def _largest_sum(plan: Plan) -> Decimal:
 
 def find_relay_warnings(plan: Plan, relay: Relay) -> Iterator[tuple[tuple[str, ...], str]]:
     if relay.asks_all and (each := max(_answer_epsilons(plan))) >= _MAX_EACH:
-        text = (
-            f"the epsilon of one answer is {each:.3g}: if relay and collector work together, they learn "
-            "almost every answer"
-        )
-        yield ("survey", "epsilon"), text
+        yield ("survey", "epsilon"), TEXTS.write("warnings.relay-each", epsilon=f"{each:.3g}")
     if not relay.asks_all and plan.epsilon > MAX_LOCAL_EPSILON:
-        text = (
-            f"epsilon is above {MAX_LOCAL_EPSILON}: if relay and collector work together, answers are hardly "
-            "protected"
+        yield ("survey", "epsilon"), TEXTS.write("warnings.relay-local", most=MAX_LOCAL_EPSILON)
+    waves = len(plan.waves.list) if plan.waves else 1
+    if plan.users and relay.batch * waves > _MAX_BATCH_SHARE * plan.users:
+        facts = {
+            "has_waves": bool(plan.waves),
+            "people": f"{plan.users // waves:,}",
+            "batch": f"{relay.batch:,}",
+        }
+        yield (
+            ("relay", "batch"),
+            TEXTS.write("warnings.relay-batch", share=f"{_MAX_BATCH_SHARE:.0%}", **facts),
         )
-        yield ("survey", "epsilon"), text
-    pools, of_wave, counted = 1, "", ""
-    if plan.waves:
-        pools, of_wave, counted = len(plan.waves.list), " of each wave", " of the wave"
-    if plan.users and relay.batch * pools > _MAX_BATCH_SHARE * plan.users:
-        text = (
-            f"the batch is above {_MAX_BATCH_SHARE:.0%} of the expected {plan.users // pools:,} people"
-            f"{of_wave}: if fewer than {relay.batch:,} answer, no report{counted} is counted"
-        )
-        yield ("relay", "batch"), text
     if plan.users and relay.delta * plan.users > _MAX_FAILURES:
-        text = f"delta times the expected people is above {_MAX_FAILURES}: choose a smaller delta"
-        yield ("relay", "delta"), text
+        yield ("relay", "delta"), TEXTS.write("warnings.relay-delta", most=_MAX_FAILURES)

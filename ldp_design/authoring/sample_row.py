@@ -25,6 +25,7 @@ from encoders.survey.questions import BOTH, MEAN, SQUARE, build_numeric_domain
 from encoders.survey.row_cells import read_boolean
 from ldp_aggregator.rows.encode_table import blank_missing_codes
 from ldp_aggregator.rows.table_input import read_records, read_table_file
+from ldp_design.authoring import TEXTS
 from ldp_design.authoring.toml_edit import quote
 
 
@@ -100,13 +101,9 @@ def compare_mechanisms(plan: Plan, question: Question) -> str:
         stderr = math.sqrt(candidate.reference_variance / 1000) * len(plan.label.values)
         mark = "<- this one" if candidate.name == question.mechanism.name else ""
         rows.append([f"  {candidate.name}", f"{stderr:.3g}", mark])
-    asked = "mean" if question.moment == MEAN else "mean square"
-    of_whom, classes = ("a class's", " and equally frequent classes") if plan.label.exists else ("the", "")
-    sentences = (
-        f'Why {question.mechanism.name}: numeric = "auto" chooses the mechanism with the smallest standard '
-        f"error of {of_whom} {asked}, computed for numbers uniform in [-1, 1]{classes}:"
-    )
-    return "\n".join([*wrap_text(sentences), *format_table(rows, "<><")])
+    moment, has_label = "mean" if question.moment == MEAN else "mean square", plan.label.exists
+    why = TEXTS.write("mechanisms.one", name=question.mechanism.name, moment=moment, has_label=has_label)
+    return "\n".join([*wrap_text(why), *format_table(rows, "<><")])
 
 
 def _compare_ways(plan: Plan, question: Question) -> str:
@@ -123,11 +120,8 @@ def _compare_ways(plan: Plan, question: Question) -> str:
     ):
         errors = [math.sqrt(each / people) * len(plan.label.values) for each in variances]
         rows.append([f"  {name}", *(f"{each:.3g}" for each in errors), mark])
-    text = (
-        "One question or two: standard errors with 1,000 people, computed for numbers uniform in [-1, 1]"
-        f"{' and equally frequent classes' * plan.label.exists}:"
-    )
-    return "\n".join([*wrap_text(text), *format_table(rows, "<>><")])
+    why = TEXTS.write("mechanisms.ways", has_label=plan.label.exists)
+    return "\n".join([*wrap_text(why), *format_table(rows, "<>><")])
 
 
 def _require_entry(row: Mapping[str, object], feature: Feature) -> None:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from importlib.resources import files
 
 import tomlkit
 from tomlkit import TOMLDocument
@@ -17,6 +18,7 @@ from encoders.canonical import decimal_text
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.parse_value import category_text
+from encoders.survey.toml_reader import parse_toml
 from ldp_aggregator.estimation.validation_result import refuse_validation
 
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -25,6 +27,8 @@ _MARK = "\0"
 """Marks the header of a removed table; no TOML contains it."""
 _REMOVED = re.compile(rf"^(?:[ \t]*#.*\n)*[ \t]*\[.*{_MARK}\n(?:(?:[ \t]*#.*\n)*(?=\n|\Z))?\n*", re.MULTILINE)
 """A removed table with the comments directly above and below it, except those directly above a header."""
+WORDS: dict[str, dict[str, str]] = parse_toml(files(__package__).joinpath("words.toml").read_text("utf-8"))
+"""The words of the files that commands write, with holes for :meth:`str.format`."""
 _LINE_WIDTH = 100
 _COMMENT_WIDTH = 105
 _MAX_PLAIN_DIGITS = 18

@@ -18,9 +18,8 @@ from encoders.survey.display_texts import display_texts
 from encoders.survey.plan_files import PEOPLE_PLANS
 from encoders.survey.signature import read_public_key
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.file_options import INPUT_FILE
+from ldp_aggregator.cli.file_options import INPUT_FILE, read_word_files
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
-from ldp_aggregator.cli.words_option import read_word_files
 from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
 from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON

@@ -29,7 +29,6 @@ from ldp_design.authoring.organisation_overview import (
     format_silo_overview,
 )
 from ldp_design.authoring.relay_overview import describe_relay
-from ldp_design.authoring.survey_texts import find_missing_texts
 
 
 class _CheckedFile(click.Path):
@@ -155,5 +154,5 @@ def _describe_texts(plan: AnyPlan) -> dict[str, Any] | None:
     missing = None
     if plan.texts:
         languages = plan.texts.languages.items()
-        missing = {name: list(find_missing_texts(plan, table)) for name, table in languages}
+        missing = {name: list(overview.find_missing_texts(plan, table)) for name, table in languages}
     return {"sha256": plan.texts_digest, "missing": missing}

@@ -10,9 +10,14 @@ from encoders.survey.any_survey import read_any_survey, read_survey_file
 from encoders.survey.silo_plan import SiloSurvey
 from ldp_aggregator import statements
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import (
+    INPUT_FILE,
+    OutputFile,
+    language_options,
+    read_language,
+    require_no_input,
+)
 from ldp_aggregator.cli.help import Command, argument, option
-from ldp_aggregator.cli.words_option import language_options, read_language
 from ldp_aggregator.wording.language import write_in
 from ldp_aggregator.wording.values import WORDS
 from ldp_design.cli.option_values import count_options

@@ -34,9 +34,10 @@ from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.wording.values import NumberMargin, ShareMargin, count_people
 from ldp_design.cli.option_values import epsilons_option, list_parser
+from ldp_design.simulation import TEXTS
 from ldp_design.simulation.accuracies import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
+from ldp_design.simulation.experiment import make_row_reports
 from ldp_design.simulation.plot import plot_simulation, require_plot
-from ldp_design.simulation.reports import make_row_reports
 from ldp_design.simulation.shares import ShareErrors, simulate_shares
 from ldp_design.simulation.variants import (
     AS_AUTHORED,
@@ -207,7 +208,6 @@ def _describe_reports(count: int, path: Path, survey: Path, asks_all: bool) -> s
     )
 
 
-_MARK = "*"
 _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "epsilon": lambda row: f"{row.epsilon:g}",
     "mechanism": lambda row: row.mechanism,
@@ -215,22 +215,12 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "projection": lambda row: row.projection,
     "accuracy": lambda row: f"{row.accuracy:.4f}",
     "+- s.e.": lambda row: f"{row.stderr:.4f}",
-    "": lambda row: "" if row.beats_majority else _MARK,
+    "": lambda row: "" if row.beats_majority else "*",
     "balanced": lambda row: f"{row.balanced_accuracy:.4f}",
     "non-private": lambda row: f"{row.non_private:.4f}",
 }
 _TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
-_LEGEND = (
-    "s.e. is the standard error of the accuracy. balanced is the accuracy within each class, averaged over "
-    "classes. non-private is the accuracy of the same model without privacy."
-)
 _MODEL_OPTIONS = ("plot", "projections", "validate", "public_share", "estimator")
-_SHARES_LEGEND = (
-    "error is the root mean square error of the share of a value, or of a number's mean in its own unit. "
-    "margin is half of a 95% interval. covered is the share of the 95% intervals that contain the share or "
-    "the mean of all rows; it varies if there are few repeats. In a survey with waves, share and mean are of "
-    "a wave, change is from one wave to the next, and slope is that of a line through all waves."
-)
 
 
 def _simulate_shares(
@@ -263,7 +253,9 @@ def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping
         cells.append([f"{row.epsilon:g}", row.mechanism, row.numeric, row.feature, row.estimate, *errors])
     people = f" of {count_people(options['users'])}" if options["users"] else ""
     lines = [f"{survey.id}: errors over {Counted(options['repeats'], 'repeat')}{people}", ""]
-    return "\n".join([*lines, *format_table(cells, "><<<<>>>"), "", *wrap_text(_SHARES_LEGEND)])
+    return "\n".join(
+        [*lines, *format_table(cells, "><<<<>>>"), "", *wrap_text(TEXTS.write("simulation.shares"))]
+    )
 
 
 def _format_table(result: Simulation, survey: Survey, options: Mapping[str, int]) -> str:
@@ -280,12 +272,9 @@ def _format_table(result: Simulation, survey: Survey, options: Mapping[str, int]
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats{people}, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the model of the others", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
-    lines += ["", *wrap_text(_LEGEND)]
+    lines += ["", *wrap_text(TEXTS.write("simulation.legend"))]
     if "" in columns:
-        lines += wrap_text(
-            f"{_MARK} marks models that are not better than always predicting {result.majority_class!r}: "
-            "their accuracy is at most two standard errors above that of the majority class."
-        )
+        lines += wrap_text(TEXTS.write("simulation.mark", majority=repr(result.majority_class)))
     if result.uncovered:
         lines += ["", UNCOVERED_WARNING]
     majority = f"majority class {result.majority:.4f} (always predicting {result.majority_class!r})"

@@ -25,13 +25,7 @@ from ldp_design.cli.option_values import Share, count_options, epsilons_option
 from ldp_design.sizing import assumed_people, survey_size
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.silo_size import compare_silo_sizes, find_rows_for_margin
-from ldp_design.sizing.size_summary import (
-    format_comparison,
-    format_epsilons,
-    format_questions,
-    format_silo_sizes,
-    format_size,
-)
+from ldp_design.sizing.size_summary import format_comparison, format_questions, format_silo_sizes, format_size
 
 
 @click.command(cls=Command)
@@ -157,10 +151,10 @@ def _choose_waves(survey: Survey, count: int | None, users: int | None) -> Surve
 def _print_sizes(sizes: Sequence[survey_size.Size], by_epsilon: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([each.as_dict() for each in sizes]))
-    elif by_epsilon:
-        click.echo(format_epsilons(sizes))
+    elif len(sizes) == 1:
+        click.echo(format_size(sizes[0]))
     else:
-        click.echo(format_size(sizes[0]) if len(sizes) == 1 else format_comparison(sizes))
+        click.echo(format_comparison(sizes, by_epsilon=by_epsilon))
 
 
 def _parse_shares(

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import click
 
+from encoders.errors import SurveyError
 from encoders.explain.preview import preview
+from encoders.late_imports import LateImport
 from encoders.randomness import SystemEntropy
-from encoders.survey import read_survey
+from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import ANY_PLANS, read_survey_file
 from encoders.survey.compiled_plan import SILO
-from encoders.survey.plan_files import PEOPLE_PLANS
+from encoders.survey.plan_files import PEOPLE_PLANS, texts_path
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, Count, print_notes, read_rows
 from ldp_aggregator.cli.help import (
     Group,
@@ -28,18 +31,17 @@ from ldp_aggregator.results_file import read_trained
 from ldp_aggregator.rows.encode_table import describe_rows
 from ldp_aggregator.rows.table_input import parse_typed_columns, read_text_columns
 from ldp_design.authoring import sample_row
-from ldp_design.authoring.project import write_projection
-from ldp_design.authoring.projection_inputs import projection_inputs
+from ldp_design.authoring.project import projection_inputs, write_projection
 from ldp_design.authoring.signing import sign_file, write_key
-from ldp_design.authoring.survey_texts import write_plan
 from ldp_design.cli.answer_page import page
 from ldp_design.cli.check import check
 from ldp_design.cli.dossier import dossier
 from ldp_design.cli.init import init
 from ldp_design.cli.size import size
-from ldp_design.cli.studio import studio
 from ldp_design.model_validation import write_validation_round
 from reduction.fit import DEFAULT_RIDGE, METHODS
+
+_STUDIO = LateImport("ldp_design.studio.server:serve_studio", "author", "ldp-survey studio")
 
 
 @click.group(cls=Group)
@@ -83,7 +85,13 @@ def compile_(survey: Path, output: Path) -> None:
     """
     plan = ANY_PLANS.load(survey)
     if str(output) != "-":
-        write_plan(plan, output)
+        if plan.texts_digest and not plan.texts:
+            raise SurveyError("the file of its texts is not beside the plan: compile the TOML survey instead")
+        if isinstance(plan, Plan) and plan.relay and not plan.relay.has_keys:
+            raise SurveyError("needs collector_key and relay_key", "relay")
+        if plan.texts:
+            write_atomically(texts_path(output), plan.texts.json, public=True)
+        write_atomically(output, plan.json, public=True)
         click.echo(f"wrote {output}, digest {plan.digest}")
         path = shlex.quote(str(output))
         preview_first = "" if plan.kind == SILO else f"ldp-survey preview {path}, then "
@@ -264,6 +272,34 @@ def sign_(survey: Path, key: Path, output: Path | None) -> None:
     """
     signed = sign_file(survey, key, output)
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
+
+
+@main.command()
+@argument(
+    "survey",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="survey.toml",
+    help="The survey, a TOML file; it need not exist yet.  [default: survey.toml]",
+)
+@option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
+@advanced_option(
+    "--port", type=click.IntRange(0, 65_535), default=0, show_default="a free one", help="The port."
+)
+def studio(survey: Path, no_browser: bool, port: int) -> None:
+    """Write, size, try and publish SURVEY in the browser.
+
+    The studio runs on this machine only, and nothing leaves it. The printed address opens it once, in one
+    browser. It ends with Ctrl-C, or half a minute after its page was closed. Changes that are not saved are
+    there again when you start it the next time.
+
+    $ ldp-survey studio
+    $ ldp-survey studio survey.toml
+    """
+
+    def announce(address: str) -> None:
+        click.echo(f"the studio of {survey} is at\n  {address}\nend it with Ctrl-C")
+
+    _STUDIO.load()(survey, port, announce, opens_browser=not no_browser)
 
 
 _OTHERS = (preview_, dossier, page, compile_, keygen, sign_, project_, validate_)

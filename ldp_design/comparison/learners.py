@@ -68,6 +68,7 @@ def fit_logistic(rows: FloatArray, labels: IntArray, response: RandomisedRespons
     ridge depends on the number of rows and on epsilon only.
     """
     from scipy.optimize import minimize
+    from scipy.special import softmax
 
     k, gap, q = response.k, response.gap, response.q
     everyone = np.arange(len(labels))
@@ -75,7 +76,7 @@ def fit_logistic(rows: FloatArray, labels: IntArray, response: RandomisedRespons
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
         weights = flat.reshape(-1, k)
-        shares = _softmax(rows @ weights)
+        shares = softmax(rows @ weights, axis=1)
         likely = q + gap * shares[everyone, labels]
         residuals = shares * (factor := (gap * shares[everyone, labels] / likely))[:, None]
         residuals[everyone, labels] -= factor
@@ -87,12 +88,6 @@ def fit_logistic(rows: FloatArray, labels: IntArray, response: RandomisedRespons
     options = {"maxiter": _MAX_STEPS, "ftol": _TOLERANCE}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     return np.asarray(found.x, dtype=np.float64).reshape(-1, k)
-
-
-def _softmax(scores: FloatArray) -> FloatArray:
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    shares: FloatArray = weights / weights.sum(axis=1, keepdims=True)
-    return shares
 
 
 def predict_naive_bayes(rows: EncodedRows, _coordinates: FloatArray) -> IntArray:
@@ -114,16 +109,15 @@ def predict_boosted_trees(rows: EncodedRows, _coordinates: FloatArray) -> IntArr
     present = np.unique(labels[split.train])
     if len(present) == 1:
         return np.full(len(split.test), present[0])
+    # too many categories are treated as numbers
+    are_categories = [
+        isinstance(each, CategoricalFeature) and each.size <= _MAX_CATEGORIES for each in rows.plan.features
+    ]
     trees = HistGradientBoostingClassifier(
-        categorical_features=_find_categories(rows.plan.features), early_stopping=False, random_state=0
+        categorical_features=are_categories, early_stopping=False, random_state=0
     )
     trees.fit(rows.codes[split.train], labels[split.train])
     return np.asarray(trees.predict(rows.codes[split.test]), dtype=np.int64)
-
-
-def _find_categories(features: Sequence[Feature]) -> list[bool]:
-    """Return which features have unordered codes; too many categories are treated as numbers."""
-    return [isinstance(each, CategoricalFeature) and each.size <= _MAX_CATEGORIES for each in features]
 
 
 LEARNERS: Mapping[str, Callable[[EncodedRows, FloatArray], IntArray]] = {

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -34,25 +32,9 @@ ACCEPTED_LOSS = 0.05
 """If no accuracy is wanted, the recommendation is for this much less than without protection."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonStatements:
-    best_learner: Statement
-    uncovered: Statement
-    setting: Statement
-    recommendation: Sequence[Statement]
-    wanted: Sequence[Statement]
-    """A heading, and the trust models that the wanted accuracy needs; empty if none is wanted."""
-    targets: PlainTable | None
-    targets_legend: Statement
-    cost: Sequence[Statement]
-    """A heading, and what local costs instead of a curator; empty unless both are compared."""
-    accuracies: PlainTable
-    notes: Sequence[Statement]
-
-
 def state_comparison(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
-) -> ComparisonStatements:
+) -> SimpleNamespace:
     """Return the statements of a comparison; `sign` is between an accuracy and half of its interval."""
     best_learner = TEXTS.find(f"names.{comparison.best_learner}")
     trust_models = "; ".join(f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked)
@@ -72,14 +54,16 @@ def state_comparison(
         relay_delta=f"{RELAY_DELTA:g}",
         relay_honest=RoundShare(RELAY_HONEST),
     )
-    return ComparisonStatements(
+    return SimpleNamespace(
         best_learner=best_learner,
         uncovered=TEXTS.find("comparison.uncovered"),
         setting=TEXTS.find("comparison.setting", facts),
         recommendation=recommend(comparison, target),
+        # a heading, and the trust models that the wanted accuracy needs; empty if none is wanted
         wanted=describe_target(comparison, target) if target else [],
         targets=_tabulate_targets(comparison),
         targets_legend=TEXTS.find("comparison.targets-legend", trust_models=trust_models),
+        # a heading, and what local costs instead of a curator; empty unless both are compared
         cost=describe_cost(comparison, levels),
         accuracies=_tabulate_accuracies(comparison, sign),
         notes=TEXTS.section("notes", facts),

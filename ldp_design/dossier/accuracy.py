@@ -10,27 +10,18 @@ from encoders.survey import Label
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
 from ldp_design.dossier.dossier_page import TEXTS
-from ldp_design.dossier.source import DossierSource, Scenario
-from ldp_design.sizing import size_facts
+from ldp_design.dossier.source import DossierSource
+from ldp_design.sizing import size_facts, size_summary
 from ldp_design.sizing.assumed_people import make_rare_shares
 from ldp_design.sizing.margins import Grade
-from ldp_design.sizing.size_facts import SizeFacts
-from ldp_design.sizing.size_summary import (
-    Cell,
-    MarginCells,
-    build_accuracy_table,
-    build_comparison,
-    list_margins,
-    write_grade,
-)
 from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 
-def describe_accuracy(source: DossierSource, size: SizeFacts) -> SimpleNamespace:
-    commands, sizes = source.commands, source.scenarios[0].sizes
+def describe_accuracy(source: DossierSource, size: SimpleNamespace) -> SimpleNamespace:
+    commands, sizes = source.commands, source.scenarios[0]
     repeated = (commands.size, commands.rare_size)
     first, *others = [_describe(*each, size) for each in zip(source.scenarios, repeated, strict=False)]
-    usable = [_count_usable(each.sizes[0]) for each in source.scenarios]
+    usable = [_count_usable(each[0]) for each in source.scenarios]
     means = [each.mean for each in sizes[0].forecasts.values()]
     majorities = [each.majority for each in sizes[0].forecasts.values()]
     return SimpleNamespace(
@@ -45,8 +36,8 @@ def describe_accuracy(source: DossierSource, size: SizeFacts) -> SimpleNamespace
         strong_accuracy=Share(max(means)) if means else None,
         majority=Share(majorities[0]) if means else None,
         # the rows of the table of margins; the head too, if several numbers of people are compared
-        margins=build_comparison(sizes) if size.is_comparison else list(_list_margins(sizes[0])),
-        accuracies=build_accuracy_table(sizes[0]) if sizes[0].forecasts else [],
+        margins=size_summary.build_comparison(sizes) if size.is_comparison else list(_list_margins(sizes[0])),
+        accuracies=size_summary.build_accuracy_table(sizes[0]) if sizes[0].forecasts else [],
         # the notes of `ldp-survey size` under both tables
         notes=[
             *size_facts.TEXTS.section("margins", size),
@@ -55,9 +46,9 @@ def describe_accuracy(source: DossierSource, size: SizeFacts) -> SimpleNamespace
     )
 
 
-def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> SimpleNamespace:
-    size, label = scenario.sizes[0], scenario.sizes[0].plan.label
-    shares = _describe_shares(scenario, label)
+def _describe(scenario: Sequence[Size], command: str, facts: SimpleNamespace) -> SimpleNamespace:
+    size, label = scenario[0], scenario[0].plan.label
+    shares = _describe_shares(size, label)
     return SimpleNamespace(
         # the assumption, as the words that follow "if"
         shares=shares,
@@ -69,8 +60,8 @@ def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> SimpleNames
     )
 
 
-def _describe_shares(scenario: Scenario, label: Label) -> Statement:
-    shares = scenario.label_shares or ()
+def _describe_shares(size: Size, label: Label) -> Statement:
+    shares = size.label_shares or ()
     given = zip(label.values, map(GivenShare, shares), strict=False)
     return TEXTS.find(
         "answers.shares",
@@ -102,16 +93,16 @@ def _list_grades(size: Size, label: Label) -> str:
     return "; ".join(parts)
 
 
-def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
-    [size] = scenario.sizes
+def _list_estimates(scenario: Sequence[Size]) -> Iterator[Sequence[size_summary.Cell]]:
+    [size] = scenario
     everybody = TEXTS.find("words.everybody")
-    for each in list_margins(size):
+    for each in size_summary.list_margins(size):
         margin = each.margin
         asked = everybody if margin.kind == "label" else Share(margin.question_probability)
         yield margin.name, asked, describe_estimate(each), each.grade
 
 
-def describe_estimate(cells: MarginCells) -> Statement:
+def describe_estimate(cells: size_summary.MarginCells) -> Statement:
     """Return a typical estimate for a board: of a number, only the average."""
     margin = cells.margin
     if margin.values:
@@ -120,16 +111,16 @@ def describe_estimate(cells: MarginCells) -> Statement:
     return TEXTS.find("answers.average", is_known=is_known, margin=NumberMargin(margin.margin))
 
 
-def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
+def _list_counts(scenario: Sequence[Size]) -> Iterator[Sequence[size_summary.Cell]]:
     none = TEXTS.find("answers.none")
-    for size in scenario.sizes:
+    for size in scenario:
         names = [", ".join(names_of_grade(size, grade)) or none for grade in Grade]
-        label = [write_grade(size.label_margin.grade)] if size.label_margin else []
+        label = [size_summary.write_grade(size.label_margin.grade)] if size.label_margin else []
         yield Count(size.users), *label, *names
 
 
-def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
-    for cells in list_margins(size):
+def _list_margins(size: Size) -> Iterator[Sequence[size_summary.Cell]]:
+    for cells in size_summary.list_margins(size):
         estimates = cells.columns(bool(size.label_margin))
         yield cells.margin.name, cells.asked, cells.reports, *estimates
         if cells.missing:

@@ -23,7 +23,6 @@ from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Basis, Statement, Texts
 from ldp_aggregator.wording.values import localise
 from ldp_design.dossier.source import BELIEFS, SURVEYS, Commands, PlanSource
-from ldp_design.sizing.size_facts import SizeFacts
 from ldp_design.sizing.size_summary import Cell
 
 TEXTS = Texts("ldp_design.dossier")
@@ -54,7 +53,7 @@ class DossierFacts(SimpleNamespace):
 
 
 def describe_plan(
-    source: PlanSource, commands: Commands, size: SizeFacts | None, is_silo: bool
+    source: PlanSource, commands: Commands, size: SimpleNamespace | None, is_silo: bool
 ) -> DossierFacts:
     """Return the facts about a plan of either kind: its sections, commands, beliefs and declarations."""
     plan, texts = source.plan, display_texts(source.plan, LANGUAGE.get().tag)

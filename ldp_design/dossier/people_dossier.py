@@ -98,7 +98,7 @@ def describe_people(source: DossierSource) -> DossierFacts:
     if audit:
         words = {"statement": find_audit(audit.passed, audit.trials), "bound": localise(audit.bound)}
         audit = SimpleNamespace(**{**vars(audit), **words})
-    sizes = source.scenarios[0].sizes if source.scenarios else ()
+    sizes = source.scenarios[0] if source.scenarios else ()
     size = describe_size(sizes[0], len(sizes) > 1, commands.size) if sizes else None
     common = describe_plan(source, commands, size, is_silo=False)
     mechanisms = [question.mechanism for question in plan.questions]
@@ -187,7 +187,11 @@ def _describe_consent(source: DossierSource, common: DossierFacts) -> SimpleName
         # whether the questions are too many or too long to be repeated
         many_questions=len(label + titles) > _MAX_QUESTIONS or max(map(len, label + titles)) > _MAX_TITLE,
         main_question=_quote_title(texts.label.title) if texts.label else None,
-        other_questions=reduce(_join_questions, others) if others else None,
+        other_questions=reduce(
+            lambda one, two: TEXTS.find("consent_words.pair", first=one, second=two), others
+        )
+        if others
+        else None,
         # the largest chance in 100 that a chance of 50 in 100 becomes
         chance=chance,
         nearly_certain=chance >= 100,
@@ -202,10 +206,6 @@ def _quote_title(title: str) -> Statement:
     """Return a question; the author must word it if there is only its name in the survey file."""
     is_sentence = title.endswith(("?", ".", "!", "\u2026"))
     return TEXTS.find("consent_words.question", question=title, is_sentence=is_sentence)
-
-
-def _join_questions(first: Statement, second: Statement) -> Statement:
-    return TEXTS.find("consent_words.pair", first=first, second=second)
 
 
 def _quote(name: str, stated: str, sections: SimpleNamespace) -> Statement:

@@ -28,15 +28,6 @@ SURVEYS = (1, 2, 5)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
-    """What to expect under one assumption about the shares of the labels."""
-
-    label_shares: LabelShares | None
-    sizes: Sequence[Size]
-    """One for the expected number of people; if that is not known, one for each of several numbers."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Commands:
     """The commands that repeat a computation, in the order of the dossier; empty if there is none."""
 
@@ -99,16 +90,17 @@ class PlanSource:
 class DossierSource(PlanSource):
     survey: Survey
     plan: Plan
-    scenarios: Sequence[Scenario]
+    scenarios: Sequence[Sequence[Size]]
     """What to expect: with the label shares that were given; otherwise with equal shares and, if there is a
-    label, with a rare one. Empty for a validation round, to which `ldp-survey size` does not apply."""
+    label, with a rare one. Of each, a size for the expected number of people or, if that is not known, for
+    each of several numbers. Empty for a validation round, to which `ldp-survey size` does not apply."""
     shares_text: str = ""
     audit: SimpleNamespace | None
 
     @property
     def size(self) -> Size | None:
         """What to expect for the expected number of people; None if it is not known."""
-        sizes = self.scenarios[0].sizes if self.scenarios else ()
+        sizes = self.scenarios[0] if self.scenarios else ()
         return sizes[0] if len(sizes) == 1 else None
 
     @cached_property
@@ -119,7 +111,7 @@ class DossierSource(PlanSource):
         shares = f"--label-shares {shlex.quote(self.shares_text)}" if self.shares_text else ""
         rare = ""
         for each in self.scenarios[1:]:
-            pairs = zip(self.plan.label.values, each.label_shares or (), strict=True)
+            pairs = zip(self.plan.label.values, each[0].label_shares or (), strict=True)
             text = ",".join(f"{name}={share:.6g}" for name, share in pairs)
             rare = f"--label-shares {shlex.quote(text)}"
         return Commands(
@@ -173,7 +165,7 @@ def _compute_scenarios(
     survey: Survey,
     shares: LabelShares | None,
     on_simulation: Callable[[int], object] | None,
-) -> Sequence[Scenario]:
+) -> Sequence[Sequence[Size]]:
     users = survey.users
     if survey.validation:
         return ()
@@ -183,13 +175,11 @@ def _compute_scenarios(
         if on_simulation and survey.label.exists:
             on_simulation(users)
         first = [size_for_users(survey, users, label_shares=shares)]
-    scenarios = [Scenario(label_shares=shares, sizes=first)]
+    scenarios = [first]
     if shares is None and survey.label.exists:
         rare = make_rare_shares(len(survey.label.values))
         counts = COMPARED_USERS if users is None else (users,)
-        scenarios.append(
-            Scenario(label_shares=rare, sizes=compare_sizes(survey, users=counts, label_shares=rare))
-        )
+        scenarios.append(compare_sizes(survey, users=counts, label_shares=rare))
     return scenarios
 
 

@@ -13,7 +13,6 @@ from encoders.survey import Feature, NumericFeature, Survey
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import (
     Estimates,
-    FeatureResult,
     IntervalEstimate,
     NumberResult,
     estimate_snapshot,
@@ -110,8 +109,15 @@ def simulate_shares(
                 if is_number
                 else np.bincount(codes[:, index], minlength=feature.size) / len(codes)
             )
-            found = [_find_estimate(trial.features[index]) for trial in trials]
-            shown = [_find_shown(trial.features[index]) for trial in trials]
+            results = [trial.features[index] for trial in trials]
+            found = [
+                each.overall.means if isinstance(each, NumberResult) else each.shares for each in results
+            ]
+            # of a number, its mean; the shares are consistent, as they are published
+            shown = [
+                estimate.value if isinstance(each, NumberResult) else each.make_consistent(estimate)
+                for each, estimate in zip(results, found, strict=True)
+            ]
             estimate = "mean" if is_number else "share"
             yield ShareErrors.measure(variant, feature.name, estimate, truth, found, shown)
 
@@ -127,14 +133,3 @@ def _find_mean(feature: Feature, numbers: FloatArray) -> FloatArray:
     if not len(present):
         raise SimulationError(f"{feature.name}: is missing in all rows, so it has no mean")
     return np.array([present.mean()])
-
-
-def _find_estimate(result: FeatureResult | NumberResult) -> IntervalEstimate:
-    return result.overall.means if isinstance(result, NumberResult) else result.shares
-
-
-def _find_shown(result: FeatureResult | NumberResult) -> FloatArray:
-    """Return the consistent shares, as they are published; of a number its mean."""
-    if isinstance(result, NumberResult):
-        return result.overall.means.value
-    return result.make_consistent(result.shares)

@@ -14,7 +14,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.simulated_population import parse_epsilon
-from ldp_design.authoring.projection_inputs import project_survey, projection_inputs, to_number
+from ldp_design.authoring.project import project_survey, projection_inputs, to_number
 from reduction.fit import METHODS, Fit
 
 AS_AUTHORED = "survey"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -164,10 +163,6 @@ class Pilot:
         expected = ExpectedTotals(self.plan, self.build_population(self.plan))
         margins = compute_expected_margins(expected, self.reports)
         return tuple(margin.name for margin in features_of(margins) if margin.is_noise)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the name, the number of reports and the noisy features for JSON."""
-        return {"name": self.name, "reports": self.reports, "noise": list(self.noise)}
 
     def _find_conditional(self, feature: Feature) -> ClassConditional:
         names = [each.name for each in self.plan.features]

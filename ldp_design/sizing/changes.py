@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -73,10 +74,18 @@ def find_remedies(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> Remedies:
     """Return the remedies for a survey with noise among the `margins` of the expected number of people."""
+    enough_users, survey_users = None, None
+    expected = ExpectedTotals(survey.compile(), population)
+    with suppress(SizeError):
+        enough_users = find_min_users(lambda users: _max_excess(expected, users, survey))
+    if survey.weights[0] is None and survey.users != users:
+        survey_users = users if _is_enough(replace(survey, users=users), population, users) else None
     return Remedies(
-        users=_find_users(survey, population),
-        survey_users=_find_survey_users(survey, population, users),
-        epsilon=_find_epsilon(survey, population, users),
+        users=enough_users,
+        survey_users=survey_users,
+        epsilon=find_epsilon(
+            survey.epsilon, lambda each: _is_enough(replace(survey, epsilon=each), population, users)
+        ),
         features=_find_features(survey, population, users, margins),
         values=_find_values(survey, population, users),
     )
@@ -95,26 +104,10 @@ def _is_enough(survey: Survey, population: SyntheticPopulation, users: int) -> b
     return _max_excess(expected, users, survey) <= 1
 
 
-def _find_users(survey: Survey, population: SyntheticPopulation) -> int | None:
-    expected = ExpectedTotals(survey.compile(), population)
-    try:
-        return find_min_users(lambda users: _max_excess(expected, users, survey))
-    except SizeError:
-        return None
-
-
-def _find_survey_users(survey: Survey, population: SyntheticPopulation, users: int) -> int | None:
-    if survey.weights[0] is not None or survey.users == users:
-        return None
-    return users if _is_enough(replace(survey, users=users), population, users) else None
-
-
-def _find_epsilon(survey: Survey, population: SyntheticPopulation, users: int) -> Decimal | None:
-    step = find_smallest(
-        int(survey.epsilon / EPSILON_STEP) + 1,
-        int(DEFAULT_MAX_EPSILON / EPSILON_STEP),
-        lambda step: _is_enough(replace(survey, epsilon=step * EPSILON_STEP), population, users),
-    )
+def find_epsilon(epsilon: Decimal, is_enough: Callable[[Decimal], bool]) -> Decimal | None:
+    """Return the smallest larger epsilon that is enough, and at most what clients accept by default."""
+    low, high = (int(each / EPSILON_STEP) for each in (epsilon, DEFAULT_MAX_EPSILON))
+    step = find_smallest(low + 1, high, lambda step: is_enough(step * EPSILON_STEP))
     return None if step is None else step * EPSILON_STEP
 
 

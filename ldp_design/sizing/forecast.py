@@ -13,8 +13,9 @@ from encoders.survey import Plan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_survey
+from ldp_aggregator.wording.values import round_up
 from ldp_design.simulation.experiment import Progress, compute_accuracy, run_trials, train_model
-from ldp_design.sizing.sample_size import SizeError, round_up
+from ldp_design.sizing.sample_size import SizeError
 
 DEFAULT_REPEATS = 20
 MAX_SIMULATED_USERS = 1_000_000

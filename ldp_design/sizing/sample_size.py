@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from encoders.errors import LdpError
+from ldp_aggregator.wording.values import round_up
 
 MAX_USERS = 10**12
 _DIGITS = 3
@@ -36,12 +37,6 @@ def find_min_users(excess: Callable[[int], float]) -> int:
         if high and not low < users < high:
             users = min(max(math.isqrt(low * high), low + 1), high - 1)
     return round_up(high, _DIGITS)
-
-
-def round_up(users: int, digits: int) -> int:
-    """Round a number of people up to `digits` digits."""
-    step: int = 10 ** max(len(str(users)) - digits, 0)
-    return -(-users // step) * step
 
 
 def find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:

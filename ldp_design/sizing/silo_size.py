@@ -25,15 +25,16 @@ from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SiloTables
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.snapshot import SiloSnapshot, Total
-from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.assumed_people import LabelShares, to_prior
-from ldp_design.sizing.changes import EPSILON_STEP
+from ldp_design.sizing.changes import find_epsilon
 from ldp_design.sizing.margins import Margin, build_feature_margins, build_label_margin, features_of
 from ldp_design.sizing.sample_size import SizeError, find_min_users, find_smallest
 from ldp_design.sizing.survey_size import COMPARED_USERS, ExpectedMargins
 
 COMPARED_SILOS = (1, 10, 100)
 _COPIES = 1e9
+_OF_PEOPLE = ("reports", "question_probability")
+"""Entries of a margin that are about people's reports only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,17 +71,13 @@ class SiloSize(ExpectedMargins):
             "silos": self.silos,
             "rows_per_person": self.survey.rows_per_person,
             **({"label_shares": self.label_shares and list(self.label_shares)} if self.label_margin else {}),
-            "margins": [_list_margin(margin) for margin in self.margins],
+            "margins": [
+                {name: each for name, each in margin.as_dict().items() if name not in _OF_PEOPLE}
+                for margin in self.margins
+            ],
             "noise": list(self.noise),
             "remedies": self.remedies.as_dict() if self.remedies else None,
         }
-
-
-def _list_margin(margin: Margin) -> dict[str, Any]:
-    """Return a margin for JSON without what is true of people's reports only."""
-    return {
-        key: each for key, each in margin.as_dict().items() if key not in ("reports", "question_probability")
-    }
 
 
 def size_silos(
@@ -134,12 +131,10 @@ def _find_remedies(size: SiloSize) -> SiloRemedies:
 
     fewest = ceil(rows / survey.rows)
     fewer = find_smallest(1, silos - fewest, lambda fewer: excess(silos=silos - fewer) <= 1)
-    low, high = (int(each / EPSILON_STEP) for each in (survey.epsilon, DEFAULT_MAX_EPSILON))
-    step = find_smallest(low + 1, high, lambda step: excess(epsilon=step * EPSILON_STEP) <= 1)
     return SiloRemedies(
         rows=find_min_users(excess),
         silos=None if fewer is None else silos - fewer,
-        epsilon=None if step is None else step * EPSILON_STEP,
+        epsilon=find_epsilon(survey.epsilon, lambda each: excess(epsilon=each) <= 1),
     )
 
 

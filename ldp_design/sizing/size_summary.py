@@ -19,15 +19,13 @@ from ldp_aggregator.wording.values import (
     ShareMargin,
     localise,
 )
+from ldp_design.sizing.alternatives import RelaySize, SeriesMargins
 from ldp_design.sizing.margins import Grade, Margin
-from ldp_design.sizing.relay_size import RelaySize
-from ldp_design.sizing.series_size import SeriesMargins
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (
     MAX_NAMES_LENGTH,
     MIN_CHANGE,
     TEXTS,
-    SizeFacts,
     describe_silo_size,
     describe_size,
 )
@@ -35,18 +33,6 @@ from ldp_design.sizing.survey_size import ExpectedMargins, PeopleNeeded, Size
 
 Cell = Statement | str | float
 """A cell of a table: a statement, a name, or a number that states how it is written."""
-_NEEDED_HEAD = [
-    "epsilon",
-    "yes/no questions",
-    "without a label",
-    "with a label, all people",
-    "people of one class",
-]
-_NEEDED_LEGEND = (
-    "Each person answers one question, so more questions need more people. Assumed: half of the people say "
-    "yes, and the label has two classes of equal size. A margin is half of a 95% confidence interval: of the "
-    "share who say yes among all people, or among the people of one class."
-)
 
 
 # -- tables -------------------------------------------------------------------------------------
@@ -269,23 +255,16 @@ def format_size(size: Size) -> str:
     return "\n".join(lines)
 
 
-def format_comparison(sizes: Sequence[Size]) -> str:
-    """Return a small table that compares several numbers of people."""
-    facts = describe_size(sizes[0], is_comparison=True)
-    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', facts))}", ""]
-    lines += _format_comparison(build_comparison(sizes))
-    lines += ["", *_wrap_section("margins", facts), *_wrap([TEXTS.find("comparison.options", facts)])]
-    return "\n".join(lines)
-
-
-def format_epsilons(sizes: Sequence[Size]) -> str:
-    """Return a small table that compares values of epsilon, and possibly numbers of people for each."""
-    facts = describe_size(sizes[0], is_comparison=True, by_epsilon=True)
-    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', facts))}", ""]
-    epsilons = ["epsilon", *(decimal_text(each.survey.epsilon) for each in sizes)]
-    rows = zip(epsilons, build_comparison(sizes), strict=True)
-    lines += _format_comparison([[epsilon, *row] for epsilon, row in rows])
-    return "\n".join([*lines, "", *_wrap_section("margins", facts)])
+def format_comparison(sizes: Sequence[Size], *, by_epsilon: bool = False) -> str:
+    """Return a small table that compares numbers of people, or values of epsilon and perhaps both."""
+    facts, rows = describe_size(sizes[0], is_comparison=True, by_epsilon=by_epsilon), build_comparison(sizes)
+    notes = [*_wrap_section("margins", facts), *_wrap([TEXTS.find("comparison.options", facts)])]
+    if by_epsilon:
+        epsilons = ["epsilon", *(decimal_text(each.survey.epsilon) for each in sizes)]
+        rows = [[epsilon, *row] for epsilon, row in zip(epsilons, rows, strict=True)]
+        notes = _wrap_section("margins", facts)
+    title = f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', facts))}"
+    return "\n".join([title, "", *_format_comparison(rows), "", *notes])
 
 
 def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:
@@ -306,10 +285,11 @@ def format_questions(found: Sequence[PeopleNeeded], margin: float) -> str:
     """Return a small table of the people that yes/no questions need."""
     rows = [[f"{epsilon:g}", *(f"{each:,}" for each in counts)] for epsilon, *counts in found]
     lines = [f"people needed for margins of at most {100 * margin:.3g}%", ""]
-    return "\n".join([*lines, *format_table([_NEEDED_HEAD, *rows], ">>>>>"), "", *wrap_text(_NEEDED_LEGEND)])
+    table = format_table([TEXTS.find("needed.head").cells, *rows], ">>>>>")
+    return "\n".join([*lines, *table, "", *wrap_text(TEXTS.write("needed.legend"))])
 
 
-def _conclude(facts: SizeFacts) -> Iterator[str]:
+def _conclude(facts: SimpleNamespace) -> Iterator[str]:
     """Yield which features are noise, and which changes would prevent it."""
     yield from _wrap_section("conclusion", facts)
     if facts.remedies and facts.remedies.has_any:
@@ -326,7 +306,7 @@ def _list_rows(size: ExpectedMargins) -> Iterator[list[Cell]]:
             yield ["", "", "", *("" for _ in estimates[1:]), each.missing]
 
 
-def _find_heads(facts: SizeFacts) -> list[Cell]:
+def _find_heads(facts: SimpleNamespace) -> list[Cell]:
     overall = [TEXTS.find("cells.all-people")] if facts.label else []
     return [*overall, "", TEXTS.find("cells.typical-estimate", facts)]
 
@@ -335,7 +315,7 @@ def _format_comparison(rows: Sequence[Sequence[Cell]]) -> list[str]:
     return _format_cells(rows, ">" * (len(rows[0]) - 1) + "<")
 
 
-def _wrap_section(name: str, facts: SizeFacts) -> list[str]:
+def _wrap_section(name: str, facts: SimpleNamespace) -> list[str]:
     return _wrap(TEXTS.section(name, facts))
 
 

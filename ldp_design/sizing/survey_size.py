@@ -11,8 +11,10 @@ from encoders.survey import CategoricalFeature, Feature, Label, Plan, Survey
 from encoders.survey.features import NO_LABEL, TICKS
 from ldp_aggregator.codec import to_json
 from ldp_aggregator.simulated_population import SyntheticPopulation
+from ldp_aggregator.wording.values import round_up
 from ldp_design.simulation.experiment import Progress
 from ldp_design.sizing import changes
+from ldp_design.sizing.alternatives import RelaySize, SeriesSize, size_relay, size_series
 from ldp_design.sizing.assumed_people import (
     FEATURE_STRENGTHS,
     PILOT,
@@ -29,9 +31,7 @@ from ldp_design.sizing.margins import (
     features_of,
     find_users_for_margin,
 )
-from ldp_design.sizing.relay_size import RelaySize, size_relay
-from ldp_design.sizing.sample_size import SizeError, round_up
-from ldp_design.sizing.series_size import SeriesSize, size_series
+from ldp_design.sizing.sample_size import SizeError
 
 COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
 DEFAULT_MARGIN = 0.05
@@ -108,12 +108,13 @@ class Size(ExpectedMargins):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole size as a dict for JSON; unknown values become None."""
+        pilot = self.pilot
         found: dict[str, Any] = {
             "survey": self.survey.id,
             "plan_digest": self.plan.digest,
             "epsilon": float(self.survey.epsilon),
             "users": self.users,
-            "pilot": self.pilot.as_dict() if self.pilot else None,
+            "pilot": pilot and {"name": pilot.name, "reports": pilot.reports, "noise": list(pilot.noise)},
             "requested_margin": self.requested_margin,
             "margins": [margin.as_dict() for margin in self.margins],
             "tables": [asdict(table) for table in self.tables],

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import queue
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from flask import Blueprint, Flask, Response, request
-from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.exceptions import HTTPException
 
 from encoders.extras import EXPECTED_ERRORS, describe_error
 from ldp_aggregator.form_page.page import SCRIPT, read_script
@@ -20,18 +18,11 @@ from ldp_design.studio.access import Access
 from ldp_design.studio.checked import describe_preview
 from ldp_design.studio.edits import apply_operations
 from ldp_design.studio.imports import MAX_BYTES, import_file, read_example, write_new
-from ldp_design.studio.publish import make_files, sign_survey, write_folder, zip_files
+from ldp_design.studio.publish import make_draft, make_files, sign_survey, write_folder, zip_files
 from ldp_design.studio.session import Session
-from ldp_design.studio.sizes import describe_sizes
+from ldp_design.studio.sizes import describe_sizes, simulate_sizes
 
-_MEDIA_TYPES = {
-    ".css": "text/css",
-    ".html": "text/html",
-    ".js": "text/javascript",
-    ".json": "application/json",
-}
-_JS = "text/javascript"
-_FRAMES = ("preview.html", "people.html", "frame.css", "preview.js", "people.js", SCRIPT)
+_FRAMES = ("preview.html", "people.html", "frame.css", "frame.js", SCRIPT)
 _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 _FRAME_POLICY = (
     "default-src 'none'; script-src {origin}; style-src {origin} {style}; img-src data:; "
@@ -88,12 +79,10 @@ def _add_files(pages: Blueprint, session: Session) -> None:
 
 
 def _add_frames(app: Flask, pages: Blueprint, access: Access) -> None:
-    @app.get(f"{access.frames}<name>")
+    @app.get(f"{access.frames}<any{_FRAMES}:name>")
     def frame_file(name: str) -> Response:
-        if name not in _FRAMES:
-            raise NotFound
-        is_script = name == SCRIPT
-        response = Response(read_script(), 200, None, _JS) if is_script else pages.send_static_file(name)
+        script = Response(read_script(), mimetype="text/javascript") if name == SCRIPT else None
+        response = script or pages.send_static_file(name)
         connect = "http://127.0.0.1:*" if name == "people.html" else "'none'"
         policy = _FRAME_POLICY.format(origin=access.origin, style=_EMPTY_STYLE, connect=connect)
         response.headers["Content-Security-Policy"] = policy
@@ -105,49 +94,47 @@ def _add_frames(app: Flask, pages: Blueprint, access: Access) -> None:
 
 
 def _add_api(pages: Blueprint, session: Session) -> None:
-    @pages.get("/api/<name>")
+    @pages.get(f"/api/<any{(*_ANSWERS,)}:name>")
     def answer(name: str) -> Any:
-        return _find(_ANSWERS, name)(session)
+        return _ANSWERS[name](session)
 
-    @pages.get("/api/stream/<name>")
+    @pages.get(f"/api/stream/<any{(*_STREAMS,)}:name>")
     def stream(name: str) -> Response:
-        return _stream(session, _find(_STREAMS, name))
+        return _stream(session, _STREAMS[name])
 
-    @pages.post("/api/<name>")
+    @pages.post(f"/api/<any{(*_CHANGES, *_JOBS)}:name>")
     def act(name: str) -> Any:
         body = request.get_json() if request.is_json else request.get_data()
         if name in _JOBS:  # without the lock
             with session.running():
                 done = _JOBS[name](session, body)
             return done or session.change()
-        return session.change(lambda: _find(_CHANGES, name)(session, body))
+        return session.change(lambda: _CHANGES[name](session, body))
 
 
-def _find(functions: Mapping[str, Any], name: str) -> Any:
-    if name not in functions:
-        raise NotFound
-    return functions[name]
+def _stream(session: Session, describe: Callable[[str], Iterator[dict[str, Any]]]) -> Response:
+    """Return a line of JSON for each item about the survey, until it changes, or for an error.
 
+    If the page closes the connection, the response is closed, and with it the iterator.
+    """
+    version = session.version
 
-def _stream(session: Session, run: Callable[[Session, Callable[[object], None]], None]) -> Response:
-    """Return a line of JSON for each item that a function gives, and one with a message for an error."""
-    news: queue.SimpleQueue[object] = queue.SimpleQueue()
+    def lines() -> Iterator[str]:
+        with session.running():
+            try:
+                for each in describe(session.file.text):
+                    if session.version != version:
+                        return
+                    yield json.dumps(each | {"version": version}) + "\n"
+            except Exception as error:  # the server would print all of it
+                yield json.dumps(_describe_failure(error)[0]) + "\n"
 
-    def work() -> None:
-        try:
-            with session.running():
-                run(session, news.put)
-        except Exception as error:  # the thread would print all of it
-            news.put(_describe_failure(error)[0])
-        news.put(None)
-
-    threading.Thread(target=work, daemon=True).start()
-    lines = (json.dumps(each) + "\n" for each in iter(news.get, None))
-    return Response(lines, mimetype="application/x-ndjson")
+    return Response(lines(), mimetype="application/x-ndjson")
 
 
 def _import(session: Session, body: bytes) -> object:
-    text, notes = import_file(request.args["name"], body, request.args.getlist("language"))
+    wanted, spoken = request.args.getlist("language"), request.args.get("spoken", "en")
+    text, notes = import_file(request.args["name"], body, wanted, spoken)
     with session.lock:
         session.notes = notes
         return session.change(lambda: session.file.change(text))
@@ -160,18 +147,10 @@ def _begin(session: Session, body: Any) -> None:
 
 def _publish(session: Session, body: Any) -> Any:
     path, facts = session.published()
-    made = make_files(path, facts, body["collector"].strip(), allows_english=body["allowEnglish"])
-    if body["form"] == "zip":
-        return Response(zip_files(made), mimetype="application/zip")
-    return {"folder": str(write_folder(path, made))}
-
-
-def _describe_sizes(session: Session, give: Callable[[object], None]) -> None:
-    version = session.version
-    for each in describe_sizes(session.file.text):
-        if session.version != version:
-            return
-        give(each | {"version": version})
+    made = make_draft(path, facts, body) if body["form"] == "draft" else make_files(path, facts, body)
+    if body["form"] == "folder":
+        return {"folder": str(write_folder(path, made))}
+    return Response(zip_files(made), mimetype="application/zip")
 
 
 _ANSWERS: Mapping[str, Callable[[Session], Any]] = {
@@ -181,7 +160,10 @@ _ANSWERS: Mapping[str, Callable[[Session], Any]] = {
     "people": lambda session: session.pilot.make_people(request.args.get("count", 100, int)),
     "count": lambda session: {"reports": session.count_reports()},
 }
-_STREAMS: Mapping[str, Callable[[Session, Callable[[object], None]], None]] = {"sizes": _describe_sizes}
+_STREAMS: Mapping[str, Callable[[str], Iterator[dict[str, Any]]]] = {
+    "sizes": describe_sizes,
+    "simulation": simulate_sizes,
+}
 _CHANGES: Mapping[str, Callable[[Session, Any], object]] = {
     "edit": lambda session, body: session.file.change(
         apply_operations(session.file.text, body["operations"])

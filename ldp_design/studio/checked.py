@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,10 +16,12 @@ from encoders.survey.plan_files import named_lines
 from encoders.survey.relay import KEY_SUITE, LAST_TIME
 from encoders.survey.toml_reader import find_line
 from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
-from ldp_design.authoring.overview import find_warnings
+from ldp_design.authoring.overview import find_missing_texts, find_warnings
 from ldp_design.authoring.relay_overview import describe_relay
-from ldp_design.authoring.survey_texts import find_missing_texts
 from ldp_design.authoring.toml_patch import parse_tables
+from ldp_design.studio.edits import find
+
+_UNTITLED = "missing: people would read the short name"
 
 
 def compile_survey(text: str) -> tuple[Survey, Plan]:
@@ -40,6 +43,7 @@ def describe_text(text: str) -> dict[str, Any]:
     else:
         warnings = find_warnings(plan)
         found = [("warning", ".".join(one.path), find_line(text, one.path), one.message) for one in warnings]
+        found += _find_untitled(plan, text)
         facts = _describe_facts(plan)
     keys = ("severity", "field", "line", "message")
     return {
@@ -47,6 +51,18 @@ def describe_text(text: str) -> dict[str, Any]:
         "problems": [dict(zip(keys, each, strict=True)) for each in found],
         "facts": facts,
     }
+
+
+def _find_untitled(plan: Plan, text: str) -> Iterator[tuple[str, str, int | None, str]]:
+    """Yield a mistake for each question without a text in the survey's first language.
+
+    An application may have texts of its own, so that `ldp-survey check` only calls them missing.
+    """
+    for first, table in [*plan.texts.languages.items()][:1] if plan.texts else ():
+        for path in [*(("features", each.name) for each in plan.entries), ("label",)]:
+            if find(table, *path, "title") is None and (path != ("label",) or plan.row_label.exists):
+                place = ("texts", first, *path, "title")
+                yield "error", ".".join(place), find_line(text, place), _UNTITLED
 
 
 def _describe_facts(plan: Plan) -> dict[str, Any]:

@@ -73,10 +73,10 @@ def _read(value: Any) -> Any:
     raise TypeError
 
 
-def _set(tables: Tables, path: Path, value: Any) -> None:
+def _set(tables: Any, path: Path, value: Any) -> None:
     for key in path[:-1]:
         tables = tables.setdefault(key, {})
-    tables[path[-1]] = _read(value)
+    tables[int(path[-1]) if isinstance(tables, list) else path[-1]] = _read(value)
 
 
 def _delete(tables: Tables, path: Path, _: Any = None) -> None:

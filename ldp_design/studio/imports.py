@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from encoders.errors import LdpError
@@ -12,6 +11,8 @@ from encoders.late_imports import LateImport
 from ldp_design.authoring.draft import draft_survey, make_survey_id
 from ldp_design.authoring.sample_row import read_sample
 from ldp_design.authoring.toml_edit import quote
+from ldp_design.authoring.toml_patch import parse_tables
+from ldp_design.studio.edits import apply_operations
 
 MAX_BYTES = 10_000_000
 _CONVERT = LateImport("ldp_design.authoring.xlsform.survey_file:convert_xlsform", "author", "an XLSForm")
@@ -30,8 +31,7 @@ missing = "category"
 [about]
 title = {title}
 """
-_LEFT_OUT = "# Left out:"
-_OTHER = re.compile(r'^\[features\.(.+)\]\n(?:#.*\n)*# guess: "other" stands', re.MULTILINE)
+_YES_NO = {"en": {"true": "Yes", "false": "No"}, "de": {"true": "Ja", "false": "Nein"}}
 
 
 class ImportRefused(LdpError):
@@ -50,8 +50,13 @@ def read_example() -> str:
     return _EXAMPLE.read_text("utf-8")
 
 
-def import_file(name: str, content: bytes, languages: Sequence[str]) -> tuple[str, list[str]]:
-    """Return a survey drafted from a file, and what was left out; raises LdpError if it is no such file."""
+def import_file(
+    name: str, content: bytes, languages: Sequence[str], spoken: str = "en"
+) -> tuple[str, list[str]]:
+    """Return a survey drafted from a file, and what was guessed or left out; raises LdpError for other files.
+
+    The answers in a table become texts in the language that the studio speaks.
+    """
     suffix = Path(name).suffix.lower()
     if suffix not in (*_FORMS, ".csv"):
         raise ImportRefused(f"{name}: is not an XLSForm (.xlsx, .xlsm, .xls) nor a table (.csv)")
@@ -63,8 +68,28 @@ def import_file(name: str, content: bytes, languages: Sequence[str]) -> tuple[st
             return text, [*notes]
         columns, choices, notes = read_sample(path)
         text = draft_survey(columns, None, path.stem, choices=choices, notes=notes)
-    left_out = text.partition(_LEFT_OUT)[2].splitlines()
-    added = [
-        f'{name}: has a further answer "other", for all that are not listed' for name in _OTHER.findall(text)
-    ]
-    return text, [*notes, *added, *(line.lstrip("# ") for line in left_out if line.startswith("#"))]
+    left_out = text.partition("# Left out:")[2].splitlines()
+    notes = [*notes, *_list_guesses(text), *(line.lstrip("# ") for line in left_out if line.startswith("#"))]
+    return _add_words(text, spoken), notes
+
+
+def _list_guesses(text: str) -> Iterator[str]:
+    """Yield the guesses about each question, which an author checks."""
+    for block in text.split("\n[features.")[1:]:
+        name, *lines = block.splitlines()
+        for line in lines:
+            if line.startswith("# guess: "):
+                yield f"{name.strip(']')}: {line[2:]}"
+
+
+def _add_words(text: str, language: str) -> str:
+    """Return the survey with answers that are words as texts, which people read."""
+    operations = [{"op": "set", "path": ["texts", language], "value": {}}]
+    for name, entries in parse_tables(text)["features"].items():
+        values = entries.get("values", entries.get("choices", []))
+        words = {each: each for each in values if isinstance(each, str)}
+        if values and all(isinstance(each, bool) for each in values):
+            words = _YES_NO.get(language, _YES_NO["en"])
+        path = ["texts", language, "features", name, "values"]
+        operations += [{"op": "set", "path": path, "value": words}] * bool(words)
+    return apply_operations(text, operations)

@@ -36,10 +36,8 @@ class Pilot:
     def __init__(self, text: str) -> None:
         text = apply_operations(text, _LOCAL)
         _, self._plan = compile_survey(text)
-        self._folder, self._token = (
-            Path(tempfile.mkdtemp(prefix="ldp-survey-trial-")),
-            secrets.token_urlsafe(),
-        )
+        self._folder = Path(tempfile.mkdtemp(prefix="ldp-survey-trial-"))
+        self._token = secrets.token_urlsafe()
         (self._folder / "survey.toml").write_text(text, "utf-8")
         command = ("ldp-collector", "serve", "survey.toml", *_OPTIONS)
         with (self._folder / "errors.txt").open("w+", encoding="utf-8") as errors:

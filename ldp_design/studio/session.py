@@ -81,10 +81,10 @@ class Session:
         """Return the file and facts about its plan; raises SessionError if it cannot be published yet."""
         if not self.file.is_saved:
             raise SessionError("save the survey first, so that what you publish is what the file says")
-        facts = describe_text(self.file.text)["facts"]
-        if not facts:
+        found = describe_text(self.file.text)
+        if any(each["severity"] == "error" for each in found["problems"]):
             raise SessionError("correct the mistakes in the survey first")
-        return self.file.path, facts
+        return self.file.path, found["facts"]
 
     def events(self) -> Iterator[str]:
         """Yield a line for each change of the file, and to find out whether the page is still there."""

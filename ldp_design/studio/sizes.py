@@ -1,27 +1,23 @@
 """What a survey will show, and which changes would make it more precise, each with its effect.
 
-Margins are those of `ldp-survey size`, in closed form; nothing is simulated.
+Margins are those of `ldp-survey size`, in closed form; a simulation checks them on request.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from encoders.errors import LdpError, SurveyError
-from encoders.survey import Survey, read_survey
+from encoders.survey import read_survey
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.wording.values import round_up
 from ldp_design.authoring.toml_patch import Tables, parse_tables
-from ldp_design.sizing.assumed_people import assume_population
-from ldp_design.sizing.margins import (
-    GOOD_RATIO,
-    ExpectedTotals,
-    Margin,
-    compute_expected_margins,
-    features_of,
-)
-from ldp_design.sizing.sample_size import MAX_USERS, round_up
+from ldp_design.sizing.margins import GOOD_RATIO, Margin
+from ldp_design.sizing.sample_size import SizeError, find_min_users
+from ldp_design.sizing.simulated_margins import REPEATS, simulate_margins
 from ldp_design.sizing.survey_size import Size, compare_sizes
 from ldp_design.studio.edits import DEFAULT_USERS, apply_operations, batch_of
 
@@ -34,13 +30,10 @@ Suggestion = tuple[str, dict[str, Any], list[dict[str, Any]]]
 
 def compute_size(text: str) -> Size:
     """Return the margins to expect of a survey, of one wave if it has several; raises SurveyError."""
-    return compare_sizes(survey := _read(text), users=(survey.users or DEFAULT_USERS,))[0]
-
-
-def _read(text: str) -> Survey:
     survey = read_survey(text)
     refuse_validation(survey)
-    return survey.of_one_wave()
+    wave = survey.of_one_wave()
+    return compare_sizes(wave, users=(wave.users or DEFAULT_USERS,))[0]
 
 
 def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
@@ -53,7 +46,7 @@ def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
     yield {
         "users": size.users,
         "epsilon": float(size.survey.relay.epsilon if size.survey.relay else size.survey.epsilon),
-        "rows": [_describe_margin(each) for each in size.margins],
+        "rows": [each.as_dict() for each in size.margins],
     } | before
     for name, values, operations in _list_suggestions(size, text):
         try:
@@ -66,25 +59,16 @@ def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
             yield {"name": name, "values": values, "operations": operations, "before": before, "after": after}
 
 
-def _describe_margin(margin: Margin) -> dict[str, Any]:
-    return {
-        "name": margin.name,
-        "grade": str(margin.grade),
-        "share": margin.typical if margin.values else None,
-        "margin": _finite(margin.margin),
-        "useful": _finite(margin.useful_margin),
-        "typical": _finite(margin.typical),
-        "unit": margin.unit,
-    }
-
-
 def _summarise(size: Size) -> dict[str, Any]:
     widest = max((each.share for each in size.margins), default=0.0)
     return {"widest": min(widest, _WIDE), "noise": list(size.noise)}
 
 
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
+def simulate_sizes(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the simulated margins after each survey; raises SurveyError."""
+    size = compute_size(text)
+    for done, margins in enumerate(simulate_margins(size.survey, size.users), 1):
+        yield {"done": done, "total": REPEATS, "margins": to_json(margins)}
 
 
 # -- suggestions ---------------------------------------------------------------------------------------
@@ -130,17 +114,13 @@ def _set(path: list[str], value: object) -> dict[str, Any]:
 
 
 def _find_more_people(size: Size, worst: Margin) -> int:
-    """Return the number of people with which nothing is noise, or else everything is good; 0 if none is.
+    """Return the number of people with which nothing is noise, or else everything is good; 0 if none is."""
 
-    Margins fall about as the root of this number, so that a few steps are enough.
-    """
-    expected = ExpectedTotals(size.plan, assume_population(size.plan, None, None))
-    users, margins = size.users, size.features
-    while users < MAX_USERS:
-        ratios = [each.margin / (GOOD_RATIO * each.typical) for each in margins]
-        excess = max(each.excess for each in margins) if worst.is_noise else max(ratios)
-        if excess <= 1:
-            return round_up(users, 2)
-        users = math.ceil(users * min(max(excess**2, 1.02), 100))
-        margins = features_of(compute_expected_margins(expected, users, size.survey.tables))
+    def excess(users: int) -> float:
+        margins = compare_sizes(size.survey, users=(users,))[0].features
+        ratios = (each.margin / each.typical / GOOD_RATIO for each in margins)
+        return max(each.excess for each in margins) if worst.is_noise else max(ratios)
+
+    with suppress(SizeError):
+        return round_up(find_min_users(excess), 2)
     return 0

@@ -509,9 +509,7 @@ def test_a_database_that_is_deleted_during_calls_ends_them_with_receipts(visit, 
 
 
 # Each person has a first kill of another kind, and at most a second one: seven kills have all four kinds.
-@pytest.mark.parametrize(
-    "kills", [pytest.param(7, marks=pytest.mark.repeated), pytest.param(10, marks=pytest.mark.clients)]
-)
+@pytest.mark.parametrize("kills", [7, pytest.param(10, marks=[pytest.mark.clients, pytest.mark.repeated])])
 def test_kills_of_page_tab_and_browser_neither_lose_nor_repeat_a_report(chromium, tmp_path, kills):
     seen = browser_kills.kills(chromium.browser_type, tmp_path, kills)
     assert seen.kinds.total() >= kills

@@ -67,10 +67,10 @@ def run(folder: Path, *command: object) -> str:
     return done.stdout
 
 
-def require(*programs: str) -> None:
-    for program in programs:
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed")
+def needs(program: str, files: Path = ROOT) -> pytest.MarkDecorator:
+    """Skip a test before its fixtures, which count its report."""
+    missing = not shutil.which(program) or not files.exists()
+    return pytest.mark.skipif(missing, reason=f"needs Debian's {program} and its plugins")
 
 
 def test_two_builds_of_all_packages_are_equal(builds):
@@ -99,10 +99,8 @@ def test_typescript_finds_the_types_of_the_npm_package(builds, tmp_path):
     run(tmp_path, TSC, *options, "--types", "", "report.ts")
 
 
+@needs("mvn", MAVEN_PLUGINS / "org/apache/maven/plugins/maven-compiler-plugin")
 def test_a_maven_project_sends_a_first_report(builds, survey, tmp_path):
-    require("mvn")
-    if not (MAVEN_PLUGINS / "org/apache/maven/plugins/maven-compiler-plugin").exists():
-        pytest.skip("Debian's maven-compiler-plugin is not installed")
     shutil.copytree(EXAMPLES / "java", tmp_path / "java")
     (tmp_path / "settings.xml").write_text(DEBIAN.format(MAVEN_PLUGINS))
     options = (f"-Drepository={builds[0] / 'maven'}", f"-Dldp-bayes.version={__version__}")
@@ -112,8 +110,8 @@ def test_a_maven_project_sends_a_first_report(builds, survey, tmp_path):
     assert send(tmp_path, tmp_path / "java/target/classes", jar, survey) == ["queued", "sent"]
 
 
+@needs("gradle")
 def test_a_gradle_project_sends_a_first_report(builds, survey, tmp_path):
-    require("gradle")
     shutil.copytree(EXAMPLES / "java", tmp_path / "java")
     options = (f"-Prepository={builds[0] / 'maven'}", f"-PldpBayesVersion={__version__}")
     run(tmp_path / "java", "gradle", "-q", "--offline", "--no-daemon", *options, "classes")

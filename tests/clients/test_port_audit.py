@@ -36,7 +36,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[PortClient]:
         yield started
 
 
-@pytest.mark.parametrize("trials", small_and_full(100, 1000))
+@pytest.mark.parametrize("trials", small_and_full(100, 1000, long=True))
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_the_client_passes(device, plan, trials):
     result = audit(plan, trials, device, alpha=ALPHA, copies=4, requests=10)

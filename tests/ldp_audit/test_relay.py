@@ -48,7 +48,7 @@ def test_this_client_passes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", small_and_full({"trials": 100, "copies": 2, "requests": 10}, {}))
+@pytest.mark.parametrize("size", small_and_full({"trials": 100, "copies": 2, "requests": 10}, {}, long=True))
 def test_the_command_audits_a_survey_with_a_relay(tmp_path, monkeypatch, size):
     monkeypatch.setattr(
         ldp_audit.cli,

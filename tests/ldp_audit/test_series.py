@@ -85,7 +85,7 @@ def test_the_client_passes(enrolment, more):
 @pytest.mark.slow
 def test_the_audit_of_a_survey_with_waves_has_the_layer():
     plan = compile_waves()
-    result = audit(plan, 100, copies=2)
+    result = audit(plan, 100, copies=2, requests=10)
     assert result.passed, result.faults
     assert SERIES in {each.layer for each in result.checks}
     assert SERIES in {each.question for each in result.black_box}
@@ -93,6 +93,6 @@ def test_the_audit_of_a_survey_with_waves_has_the_layer():
 
 @pytest.mark.slow
 def test_a_survey_with_waves_and_a_relay_is_audited():
-    result = audit(waved_plan(), 100, copies=2)
+    result = audit(waved_plan(), 100, copies=2, requests=10)
     assert result.passed, result.faults
     assert {SERIES, RELAY} <= {each.layer for each in result.checks}

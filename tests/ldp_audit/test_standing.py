@@ -13,7 +13,7 @@ from ldp_audit import audit
 from ldp_audit.device import PublicClient
 from ldp_audit.people import make_people
 from ldp_audit.result import SERIES
-from ldp_audit.standing_audit import check_standing
+from ldp_audit.series_audit import check_standing
 from tests.support.relays import relayed_plan
 from tests.support.surveys import SLEEP
 
@@ -42,6 +42,6 @@ def test_the_client_passes(plan):
 
 @pytest.mark.slow
 def test_the_audit_of_a_survey_in_a_series_has_the_layer():
-    result = audit(PLAN, 100, copies=2)
+    result = audit(PLAN, 100, copies=2, requests=10)
     assert result.passed, result.faults
     assert SERIES in {each.layer for each in result.checks}

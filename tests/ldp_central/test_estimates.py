@@ -122,7 +122,7 @@ def test_a_large_epsilon_gives_the_shares_and_moments_of_the_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("surveys", small_and_full(30, 250))
+@pytest.mark.parametrize("surveys", small_and_full(30, 250, long=True))
 @pytest.mark.parametrize(
     ("count", "epsilon", "delta"), [(1000, "1", "0"), (300, "1/2", "0"), (500, "1", "1e-6")]
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.survey.features import NumericFeature
@@ -157,6 +157,7 @@ def test_a_component_without_variance_is_refused(method):
 
 
 @pytest.mark.slow
+@settings(deadline=None)
 @given(st.floats(-8000, 8000), st.floats(1e-6, 1000))
 def test_bounds_are_rounded_outward_to_two_digits_of_their_distance(low, span):
     start, end = map(float, round_outward(low, low + span))

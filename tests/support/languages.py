@@ -3,7 +3,7 @@
 import re
 
 from ldp_aggregator import statements
-from ldp_aggregator.cli.words_option import read_language
+from ldp_aggregator.cli.file_options import read_language
 from ldp_aggregator.wording.language import Language, write_in
 from ldp_aggregator.wording.values import WORDS
 from ldp_design.dossier.dossier_page import TEXTS

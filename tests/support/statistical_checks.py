@@ -23,15 +23,16 @@ from ldp_aggregator.estimation import IntervalEstimate
 ALARM = 1e-7
 
 
-def small_and_full(small: object, full: object) -> list[Any]:
+def small_and_full(small: object, full: object, *, long: bool = False) -> list[Any]:
     """Return two sizes of a simulation, as parameters of a test or fixture.
 
     `make test` takes the small one, `make test-statistics` the other. The bounds follow from the size: the
     small test fails for a wrong formula, the full one also for one that is wrong by a few percent.
-    `make test-all` takes the full one alone.
+    `make test-all` takes the full one alone, or the small one alone of a `long` simulation.
     """
-    full_parameter = pytest.param(full, id="full", marks=[pytest.mark.slow, pytest.mark.statistics])
-    return [pytest.param(small, id="small", marks=[pytest.mark.slow, pytest.mark.repeated]), full_parameter]
+    marks = [pytest.mark.slow], [pytest.mark.slow, pytest.mark.statistics]
+    marks[long].append(pytest.mark.repeated)
+    return [pytest.param(small, id="small", marks=marks[0]), pytest.param(full, id="full", marks=marks[1])]
 
 
 def assert_unbiased(estimates: Sequence[IntervalEstimate], truth: np.ndarray, slack: float = 0.0) -> None:

@@ -18,7 +18,7 @@ from encoders.canonical import decimal_text, look_of, to_nfc
 from encoders.survey.conditions import MAX_TERMS
 from encoders.survey.toml_reader import parse_toml
 from ldp_design.authoring.draft import DraftError
-from ldp_design.authoring.survey_texts import exclude_each_other
+from ldp_design.authoring.overview import exclude_each_other
 from ldp_design.authoring.toml_edit import quote
 from ldp_design.authoring.xlsform.form import Form, Question, get_cell
 from ldp_design.authoring.xlsform.form_conditions import (

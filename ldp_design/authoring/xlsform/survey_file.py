@@ -16,8 +16,8 @@ from encoders.canonical import look_of, to_nfc
 from encoders.errors import SurveyError, escape_unprintable
 from encoders.survey import read_survey
 from encoders.survey.texts import SPACING
-from ldp_design.authoring.draft import ABOUT, SURVEY_TABLE, DraftError, format_features_note, make_survey_id
-from ldp_design.authoring.toml_edit import format_array, format_comment, format_key, quote
+from ldp_design.authoring.draft import DraftError, format_features_note, format_survey_table
+from ldp_design.authoring.toml_edit import WORDS, format_array, format_comment, format_key, quote
 from ldp_design.authoring.xlsform.form import Form, Question, Row, read_form
 from ldp_design.authoring.xlsform.form_questions import UNLIMITED, decide
 
@@ -131,15 +131,13 @@ def _write_survey(
     )
     environment.filters |= {"quote": quote, "key": format_key, "comment": _comment}
     text = environment.get_template("survey.toml").render(
-        survey=SURVEY_TABLE.format(
-            origin=f"form's id, {quote(form.form_id)}", id=make_survey_id(form.form_id)
-        ),
+        survey=format_survey_table(f"form's id, {quote(form.form_id)}", form.form_id),
         label=label,
         questions=[each for each in asked if each is not label],
         tags=tags,
         title=_clean(form.title),
         note=format_features_note(has_label=label is not None),
-        about=ABOUT,
+        about=WORDS["draft"]["about"],
         format_array=format_array,
         write_texts=partial(_write_texts, form.default_language, omitted),
         write_text=partial(_write_text, omitted),

@@ -24,6 +24,9 @@ export async function readLines(path, take, signal) {
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
-    for (const line of lines) take(JSON.parse(line));
+    for (const item of lines.map(JSON.parse)) {
+      if (item.message) throw new Error(item.message);
+      take(item);
+    }
   }
 }

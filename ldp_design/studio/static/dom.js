@@ -68,14 +68,12 @@ export function announce(text) {
   setTimeout(() => { live.textContent = text; }, 50);
 }
 
-let shown = "";
-
 /** Show a frame below the page; it is made anew only if its key has changed, because moving a frame reloads it. */
 export function setStage(key, name, width, make) {
   const stage = document.getElementById("stage");
   stage.hidden = !key;
   stage.className = `stage ${width}`;
   stage.setAttribute("aria-label", name);
-  if (key !== shown) stage.replaceChildren(...(key ? [make()] : []));
-  shown = key;
+  if (key !== stage.dataset.key) stage.replaceChildren(...(key ? [make()] : []));
+  stage.dataset.key = key;
 }

@@ -2,7 +2,7 @@
 import { h, note } from "./dom.js";
 import { list } from "./kinds.js";
 import { edit, features, find, problemsAt, store } from "./store.js";
-import { t, translate } from "./words.js";
+import { formatCount, localise, t, translate } from "./words.js";
 
 /** Return the id of an element for an entry: with the places of questions and answers, as names change. */
 export function idOf(path) {
@@ -38,7 +38,8 @@ export function write(path, text, isNumber = false) {
 
 /** Return an input for the entry at a path; `save` returns the operations that write what was entered. */
 export function input(path, name, { area, number, shown, placeholder, save, ...others } = {}) {
-  let value = String(shown ?? find(...path) ?? "");
+  const text = String(shown ?? find(...path) ?? "");
+  let value = number ? localise(text) : text;
   const found = problemsAt(path);
   const element = h(area ? "textarea" : "input", {
     id: idOf(path), type: area ? null : "text", value, placeholder,
@@ -129,6 +130,11 @@ export function textCells(name, tags, pathOf, { area, fallback, save, instead = 
       }), mistakes(path));
   });
 }
+
+/** Return how much of a piece of work is done. */
+export const drawProgress = (name, { done, total }, ...more) => h("p", {},
+  h("progress", { max: total, value: done, "aria-hidden": "true" }), " ",
+  t(name, formatCount(done), formatCount(total)), " ", more);
 
 export const h2 = (name) => h("h2", {}, t(name));
 export const h3 = (name) => h("h3", {}, t(name));

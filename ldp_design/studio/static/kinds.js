@@ -54,11 +54,8 @@ export const isTabular = (entry) => hasValues(entry) || entry.bins !== undefined
 /** Return a short name made of a text, which is none of the names that are taken. */
 export function slug(text, taken, separator = "_") {
   const words = text.normalize("NFC").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["question"];
-  let name = words[0].slice(0, 40);
-  for (const word of words.slice(1)) {
-    if (name.length + word.length > 39) break;
-    name += separator + word;
-  }
+  const fitting = words.filter((_, place) => words.slice(0, place + 1).join(separator).length <= 40);
+  const name = fitting.join(separator) || words[0].slice(0, 40);
   let free = name;
   for (let number = 2; taken.includes(free); number += 1) free = `${name}${separator}${number}`;
   return free;

@@ -5,7 +5,7 @@ import { button, choose, h2, listProblems } from "./fields.js";
 import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
 import { drawSizes } from "./sizes.js";
-import { drawStart } from "./start.js";
+import { drawImport, drawNew } from "./start.js";
 import { isWaiting, onChange, refresh, reload, run, say, store, take } from "./store.js";
 import { drawPage, drawTrial } from "./trial.js";
 import { language, loadWords, t } from "./words.js";
@@ -16,8 +16,8 @@ const PARTS = {
   page: drawPage,
   trial: drawTrial,
   publish: () => drawPublish(go),
-  file: () => [drawFile(), drawStart(false)],
-  start: () => drawStart(true),
+  file: () => [drawFile(), drawImport(false)],
+  start: () => [drawNew(), drawImport(true)],
 };
 let [text, textVersion] = ["", -1];
 let isGone = false;

@@ -2,9 +2,9 @@
 import { download, post } from "./api.js";
 import { announce, card, h, note, row } from "./dom.js";
 import { button, check, h3, heading, idOf, ownInput } from "./fields.js";
-import { fail, find, languages, refresh, run, store } from "./store.js";
-import { t } from "./words.js";
+import { fail, find, isValid, languages, refresh, run, store } from "./store.js";
 import { callResult, verify } from "./sizes.js";
+import { formatOdds, language, localise, t } from "./words.js";
 const COLLECTOR = "https://collector.example";
 const form = { collector: "", allowEnglish: false };
 let [busy, outcome] = [false, ""];
@@ -16,43 +16,50 @@ function points() {
   const about = (key) => find("about", key) || (first && find("texts", first, "about", key));
   const lacking = Object.entries(facts?.missing ?? {}).filter(([, texts]) => texts.length);
   const noise = size?.version === store.state.version ? size.noise.map(callResult).join(", ") : null;
-  const hasRelay = facts?.relay?.has_keys && !find("relay", "url").includes("relay.example");
+  const relay = find("relay");
+  const toRelay = ["sizes", "relay-details-title"];
   const lacks = lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ");
   const untranslated = facts?.untranslated.join(", ");
   return [
-    [Boolean(facts), t("todo_valid"), "file"],
+    [isValid(), t("todo_valid"), "file"],
     [Boolean(about("contact")), t("todo_contact"), "questions", idOf(["about", "contact"])],
     [Boolean(about("retention")), t("todo_retention"), "questions", idOf(["about", "retention"])],
     [facts && languages().length > 0 && !lacks, lacks ? t("todo_lacking", lacks) : t("todo_languages"), "questions"],
     [!untranslated, t(untranslated ? "todo_no_words" : "todo_words", untranslated), "publish"],
     [noise === "", noise ? t("todo_noise", noise) : t(noise === "" ? "todo_sizes" : "computing"), "sizes"],
-    find("relay") && [Boolean(hasRelay), t("todo_relay"), "sizes", "relay-details-title"],
+    ...(relay ? [
+      [true, t("todo_epsilon", localise(relay.epsilon), formatOdds(relay.delta), localise(find("survey", "epsilon")))],
+      [!relay.url?.includes("relay.example"), t("todo_relay"), ...toRelay],
+      ...["collector_key", "relay_key"].map((key) => [Boolean(relay[key]), t(`todo_${key}`), ...toRelay])] : []),
     [Boolean(keys.signature), t("todo_key"), "publish"],
-    [saved, t("todo_saved"), "publish"],
-  ].filter(Boolean);
+    [saved, t("todo_saved"), "publish"]];
 }
 
 export function drawPublish(go) {
   verify();
-  const { facts, path, saved } = store.state;
+  const { facts, keys, path, saved } = store.state;
   const unspoken = facts?.untranslated ?? [];
-  const isReady = facts && saved && !busy;
+  const isReady = isValid() && saved && !busy;
   const relay = find("relay");
   const lacksKeys = relay && !facts?.relay?.has_keys;
   return [
     ...heading("publish"),
     card(h3("checklist"), h("ul", { class: "todo" }, points().map((point, place) => drawPoint(point, place, go)))),
     card(h3("files"),
-      relay ? h("p", {}, t(lacksKeys ? "relay_first" : "relay_page"))
+      relay ? h("p", {}, t(lacksKeys ? "relay_draft" : "relay_page"))
         : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; },
           { hint: t("collector_hint"), type: "url", placeholder: COLLECTOR }),
       unspoken.length > 0 && check("allow-english", t("allow_english", unspoken.join(", ")), form.allowEnglish,
         (isOn) => { form.allowEnglish = isOn; }),
       !saved && note(t("save_first")),
-      row(button("zip", t("zip"), () => make("zip"), { class: "primary", disabled: !isReady || lacksKeys }),
+      row(button("zip", t(lacksKeys ? "draft" : "zip"), () => make(lacksKeys ? "draft" : "zip"),
+        { class: "primary", disabled: !isReady }),
         button("folder", t("folder"), () => make("folder"), { disabled: !isReady || lacksKeys })),
       h("p", { role: "status" }, busy ? t("writing") : outcome)),
-    drawSignature(isReady),
+    card(h3("signature"), note(t("signature_hint")),
+      keys.key && h("p", {}, t("key_at"), " ", h("code", {}, keys.key)),
+      keys.signature && h("p", {}, t("signed_at"), " ", h("code", {}, keys.signature)),
+      button("sign", t(keys.key ? "sign" : "make_key"), () => run(() => post("api/sign")), { disabled: !isReady })),
     card(h3("commands"), note(t("commands_hint", path)), drawCommands([
       relay && ["command_collector_key", "ldp-collector key plan.json.key"],
       ["command_collector", `ldp-collector serve plan.json${relay ? " --tokens tokens.toml" : ""}`],
@@ -70,25 +77,15 @@ function drawPoint([isDone, text, view, id], place, go) {
       && button(`todo-${place}`, t("go"), () => go(view, id), { class: "small", "aria-label": `${t("go")}: ${text}` }));
 }
 
-function drawSignature(isReady) {
-  const { key, signature } = store.state.keys;
-  return card(h3("signature"), note(t("signature_hint")),
-    key && h("p", {}, t("key_at"), " ", h("code", {}, key)),
-    signature && h("p", {}, t("signed_at"), " ", h("code", {}, signature)),
-    button("sign", key ? t("sign") : t("make_key"), () => run(() => post("api/sign")), { disabled: !isReady }));
-}
-
 async function make(kind) {
-  const request = { ...form, form: kind, collector: find("relay") ? "" : form.collector };
+  const request = { ...form, form: kind, collector: find("relay") ? "" : form.collector, language };
+  const file = kind !== "folder" && `${store.state.facts.id}${kind === "draft" ? "-draft" : ""}.zip`;
   busy = true;
   refresh(outcome = "");
   try {
-    if (kind === "zip") {
-      const name = `${store.state.facts.id}.zip`;
-      h("a", { href: URL.createObjectURL(await download("api/publish", request)), download: name }).click();
-      outcome = t("zip_done", name);
-    } else outcome = t("folder_done", (await post("api/publish", request)).folder);
-    announce(outcome);
+    const made = await (file ? download : post)("api/publish", request);
+    if (file) h("a", { href: URL.createObjectURL(made), download: file }).click();
+    announce(outcome = t(`${kind}_done`, file || made.folder));
   } catch (error) {
     fail(error);
   }

@@ -4,8 +4,10 @@ import {
   button, check, choose, field, fold, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
-import { edit, features, find, languages, now, problemsAt, refresh, say, store, titleOf } from "./store.js";
-import { t } from "./words.js";
+import {
+  answerOf, edit, features, find, languages, now, pathOf, problemsAt, refresh, say, store, titleOf
+} from "./store.js";
+import { localise, t } from "./words.js";
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"];
@@ -74,14 +76,14 @@ const textRow = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name),
 const textPath = (path, tag, ...rest) => ["texts", tag, ...path, ...rest];
 
 function drawCard(path, entry, name, place) {
-  const isOpen = store.open === (place ?? "label");
+  const isOpen = store.open === name;
   const kind = path[0] === "label" ? "target" : kindOf(entry);
   const wrong = problemsAt(path, true).filter(({ severity }) => severity === "error").length
     + languages().flatMap((tag) => problemsAt(textPath(path, tag), true)).length;
   const id = `card-${place ?? "label"}`;
   return h("section", { class: "card question", "aria-labelledby": id },
     h("div", { class: "head" },
-      h("h3", {}, button(id, titleOf(name), () => refresh(store.open = isOpen ? null : place ?? "label"),
+      h("h3", {}, button(id, titleOf(name), () => refresh(store.open = isOpen ? null : name),
         { class: "plain", "aria-expanded": String(isOpen) })),
       h("span", { class: "kind" }, t(`kind_${kind}`),
         wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)),
@@ -92,7 +94,6 @@ function drawCard(path, entry, name, place) {
 function drawActions(path, name, place) {
   const names = features();
   const move = async (to) => {
-    if (store.open === place) store.open = to;
     await edit(() => ({ op: "move", path, value: to }));
     refresh(focusLater(`${to < place ? "up" : "down"}-${to}`));
   };
@@ -102,7 +103,7 @@ function drawActions(path, name, place) {
     act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
     act("copy", t("copy"), () => edit(() => ({ op: "copy", path, value: slug(name, features(), "-") }))),
-    act("remove", "\u2715", () => edit(() => ({ op: "remove", path }), store.open = null)));
+    act("remove", "\u2715", () => edit(() => ({ op: "remove", path }))));
 }
 
 function drawEditor(path, entry, name, kind) {
@@ -155,9 +156,9 @@ function drawAnswers(path, entry, kind, tags) {
     };
     const actions = kind === "yesno" ? "" : [
       act("up", "\u2191", raise, place === 0), act("remove", "\u2715", () => edit(() => change(answer)))];
-    const name = t("answer", place + 1);
+    const [name, shown] = [t("answer", place + 1), kind === "yesno" ? t(answer) : answer];
     const texts = textCells(
-      name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled, instead: `: ${answer}` });
+      name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled, instead: `: ${shown}` });
     return textRow(name, [...texts, actions]);
   });
   if (entry.missing === "category") {
@@ -187,31 +188,20 @@ const focusOn = (path) => refresh(focusLater(idOf(path)));
 const toggle = (path, isOn) => (isOn ? { op: "set", path, value: true } : { op: "delete", path });
 
 /** Return the answers that a condition can name. */
-function valuesOf(name) {
-  const entry = name === find("label", "name") ? find("label") : find("features", name);
-  return list(entry?.values ?? entry?.choices);
-}
+const valuesOf = (name) => list(find(...pathOf(name), "values") ?? find(...pathOf(name), "choices"));
 
 function drawNumbers(path, kind) {
   const at = (key) => [...path, key];
   if (kind === "edges") {
-    const save = (text) => [{
-      op: "set", path: at("edges"), value: text.split(/[;\s]+|,\s+/).filter(Boolean).map((each) => ({ number: each }))
-    }];
-    return field(
-      at("edges"), t("edges"), { shown: list(find(...at("edges"))).join("; "), save, hint: t("edges_hint") });
+    const shown = list(find(...at("edges"))).map(localise).join("; ");
+    const read = (text) => text.split(/[;\s]+|,\s+/).filter(Boolean).map((number) => ({ number }));
+    const save = (text) => [{ op: "set", path: at("edges"), value: read(text) }];
+    return field(at("edges"), t("edges"), { shown, save, hint: t("edges_hint") });
   }
   if (!["number", "bins"].includes(kind)) return [];
-  const range = find(...at("range")) ?? [];
-  const limit = (place) => ({
-    shown: range[place], number: true,
-    save: (text) => [{
-      op: "set", path: at("range"),
-      value: [0, 1].map((each) => ({ number: each === place ? text : String(find(...at("range"))?.[each] ?? 0) }))
-    }],
-  });
   return [
-    field(at("low"), t("low"), limit(0)), field(at("high"), t("high"), limit(1)), mistakes(at("range")),
+    ["low", "high"].map((name, place) => field([...at("range"), String(place)], t(name), { number: true })),
+    mistakes(at("range")),
     kind === "bins" ? field(at("bins"), t("bins"), { number: true })
       : field(at("spread"), t("spread"), { number: true, hint: t("spread_hint") })];
 }
@@ -249,7 +239,8 @@ function drawCondition(path, entry) {
   return row(first,
     choose(id("is"), t("condition_is"), [["is", t("is")], ["not", t("is_not")]], isNot ? "not" : "is",
       (is) => save(term.feature, term.value, is === "not")),
-    choose(id("value"), t("condition_value"), answers.map((each) => [String(each), String(each)]), String(term.value),
+    choose(id("value"), t("condition_value"), answers.map((each) => [String(each), answerOf(term.feature, each)]),
+      String(term.value),
       (text) => save(term.feature, answers.find((each) => String(each) === text), isNot)));
 }
 
@@ -261,7 +252,7 @@ function drawAdd() {
     await edit(() => {
       const names = features();
       path = ["features", slug(`question-${names.length + 1}`, names, "-")];
-      store.open = names.length;
+      store.open = path[1];
       const value = { entries: { ...entriesOf(kind), missing: "category" }, after: names.at(-1) ?? "" };
       const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
       return [{ op: "add", path, value },

@@ -1,16 +1,14 @@
 /** What the survey will show: people and epsilon as sliders, margins as pictures, and suggestions. */
 import { readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
-import { button, check, field, fold, h3, heading, mistakes } from "./fields.js";
-import { edit, fail, find, languages, refresh, store, titleOf } from "./store.js";
-import { formatCount, formatNumber, formatPoints, formatShare, t } from "./words.js";
+import { button, check, drawProgress, field, fold, h3, heading, idOf, mistakes, write } from "./fields.js";
+import { answerOf, edit, fail, find, refresh, store, titleOf } from "./store.js";
+import { formatCount, formatNumber, formatOdds, formatPoints, formatShare, localise, t } from "./words.js";
 const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
 const REST_MS = 200;
-let suggestions = [];
-let asked = -1;
-let stop = new AbortController();
-let timer;
+let [asked, suggestions, timer, stop] = [-1, [], 0, new AbortController()];
+let [simulation, stopSimulation] = [null, null];
 
 /** Return the epsilon that the author promises to people. */
 const promised = () => Number(find("relay", "epsilon") ?? find("survey", "epsilon") ?? 1);
@@ -26,7 +24,6 @@ export function verify() {
   clearTimeout(timer);
   asked = version;
   const take = (found) => {
-    if (asked !== version) return;
     if (found.rows) {
       store.size = found;
       suggestions = [];
@@ -34,63 +31,55 @@ export function verify() {
     } else if (found.name) suggestions.push(found);
     refresh();
   };
-  const compute = () => readLines("api/stream/sizes", take, stop.signal)
-    .catch((error) => error.name === "AbortError" || fail(error));
-  if (facts) timer = setTimeout(compute, REST_MS);
+  if (facts) timer = setTimeout(() => stream("sizes", take, stop.signal), REST_MS);
 }
+
+const stream = (name, take, signal) => readLines(`api/stream/${name}`, take, signal)
+  .catch((error) => error.name === "AbortError" || fail(error));
 
 export function drawSizes() {
   verify();
-  const { facts } = store.state;
   const epsilon = promised();
   const relay = find("relay");
   return [
     ...heading("sizes"),
     card(
-      slider("people", Math.log10(people()), [1.5, 6.3, 0.02], (log) => Number((10 ** log).toPrecision(2)), savePeople),
-      slider("epsilon", epsilon, [0.1, Math.max(3, epsilon), 0.05], (value) => Number(value.toFixed(2)), saveEpsilon),
+      slider("people", ["survey", "users"], people(), Math.log10(people()), [1.5, 6.3, 0.02],
+        (log) => Number((10 ** log).toPrecision(2))),
+      slider("epsilon", [relay ? "relay" : "survey", "epsilon"], epsilon, epsilon, [0.1, Math.max(3, epsilon), 0.05],
+        (value) => Number(value.toFixed(2))),
       h("p", { id: "belief" }, describeBelief(epsilon)),
-      mistakes(["survey", "epsilon"]), mistakes(["survey", "users"]),
+      relay && mistakes(["survey", "epsilon"]),
       check("relay", t("relay"), Boolean(relay),
         (isOn) => edit(() => [{ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }]), t("relay_hint")),
       relay && check("ask-all", t("ask_all"), relay.ask === "all",
         (isOn) => edit(() => [{ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }]), t("ask_all_hint")),
-      relay && !facts?.relay?.has_keys && note(t("relay_first")),
       relay && drawRelay()),
-    h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
+    card(h3("margins"), h("div", { id: "margins" }, drawMargins()), drawSimulation()),
     drawSuggestions()];
 }
 
-function savePeople(users) {
-  const batch = { op: "set", path: ["relay", "batch"], value: Math.max(Math.floor(users * 0.6), 2) };
-  return edit(() => [{ op: "set", path: ["survey", "users"], value: users }, find("relay") && [batch, { op: "fit" }]]);
-}
-
-function saveEpsilon(value) {
-  const path = () => [find("relay") ? "relay" : "survey", "epsilon"];
-  return edit(() => [{ op: "set", path: path(), value: { number: String(value) } }, { op: "fit" }]);
-}
-
-/** Return a slider with a number beside it; while it moves, the margins are estimated by a rule of thumb. */
-function slider(id, value, [low, high, step], read, save) {
-  const format = id === "people" ? formatCount : formatNumber;
-  const now = format(id === "people" ? people() : promised()); // the slider's own steps are coarser
-  const shown = h("output", { for: id, id: `${id}-shown` }, now);
+/** Return a field for a number, and a slider; while it moves, the margins are estimated by a rule of thumb. */
+function slider(id, path, value, place, [low, high, step], read) {
+  const save = (text) => {
+    const batch = id === "people" && find("relay") && Math.max(Math.floor(Number(text) * 0.6), 2);
+    return [write(path, text, true), batch && { op: "set", path: ["relay", "batch"], value: batch }, { op: "fit" }];
+  };
   const range = h("input", {
-    id, type: "range", min: low, max: high, step, value: String(value),
-    "aria-valuetext": now, "aria-describedby": `${id}-hint`,
+    id, type: "range", min: low, max: high, step, value: String(place), "aria-label": t("slider", t(id)),
+    "aria-valuetext": formatNumber(value),
     oninput: () => {
       store.isMoving = true;
       const moved = read(Number(range.value));
-      shown.textContent = format(moved);
-      range.setAttribute("aria-valuetext", format(moved));
+      document.getElementById(idOf(path)).value = localise(String(moved));
+      range.setAttribute("aria-valuetext", formatNumber(moved));
       estimate(id === "people" ? moved : people(), id === "epsilon" ? moved : promised());
     },
-    onchange: () => void save(read(Number(range.value)), store.isMoving = false),
+    onchange: () => void edit(() => save(String(read(Number(range.value)))), store.isMoving = false),
     onblur: () => { store.isMoving = false; },
   });
-  return h("div", { class: "field slider" }, h("label", { for: id }, t(id)), shown, range,
-    h("p", { class: "hint", id: `${id}-hint` }, t(`${id}_hint`)));
+  return h("div", { class: "slider" },
+    field(path, t(id), { number: true, shown: find(...path) ?? value, save, hint: t(`${id}_hint`) }), range);
 }
 
 /** Show margins by the rule of thumb: they fall with the root of the number of people, and with epsilon. */
@@ -98,7 +87,7 @@ function estimate(users, epsilon) {
   const { size } = store;
   if (!size) return;
   const factor = Math.sqrt(size.users / users) * noise(epsilon) / noise(size.epsilon);
-  document.getElementById("margins").replaceChildren(h3("margins"), ...[drawMargins(factor)].flat());
+  document.getElementById("margins").replaceChildren(...[drawMargins(factor)].flat());
   document.getElementById("belief").textContent = describeBelief(epsilon);
 }
 
@@ -107,8 +96,8 @@ function describeBelief(epsilon) {
   const believe = (bound) => formatShare(Math.ceil(1000 / (1 + (1 / BELIEF - 1) * Math.exp(-bound))) / 1000);
   const words = t("belief", formatShare(BELIEF), believe(epsilon));
   const both = Number(find("survey", "epsilon")); // what relay and collector learn together
-  const relay = find("relay");
-  return relay ? `${words} ${t("belief_relay", relay.delta, formatNumber(both), believe(both))}` : words;
+  const delta = find("relay", "delta");
+  return delta ? `${words} ${t("belief_relay", formatOdds(delta), formatNumber(both), believe(both))}` : words;
 }
 
 function drawMargins(factor = 1) {
@@ -119,21 +108,44 @@ function drawMargins(factor = 1) {
   const isVerified = factor === 1 && size.version === version;
   return [
     note(isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
-    h("ul", { class: "margins" }, size.rows.map((row) => drawMargin(row, factor, isVerified))),
+    h("ul", { class: "margins" }, size.rows.map((row, place) => drawMargin(
+      row, factor, isVerified, simulation?.version === version ? simulation.margins[place] : undefined))),
     note(t("margins_hint"))];
 }
 
-function drawMargin(row, factor, isVerified) {
-  const { share, typical, unit, useful } = row;
+function drawMargin(row, factor, isVerified, simulated) {
+  const { typical, unit, useful_margin: useful, values } = row;
+  const share = values && typical; // null of a mean
   const margin = row.margin === null ? null : row.margin * factor;
   const guessed = margin === null || margin > useful ? "noise" : margin <= typical / 4 ? "good" : "rough";
   const grade = isVerified ? row.grade : guessed;
-  const shown = share === null ? t("mean_margin", formatNumber(margin))
-    : t("share_margin", formatShare(share), formatPoints(margin));
+  const format = share === null ? formatNumber : formatPoints;
+  const shown = share === null ? t("mean_margin", format(margin))
+    : t("share_margin", formatShare(share), format(margin));
   return h("li", { class: `margin ${grade}` },
-    h("span", { class: "name" }, callResult(row.name)), drawBar(share ?? 0.5, margin === null ? null : margin / unit),
-    h("span", { class: "value" }, isVerified ? shown : `${t("about")} ${shown}`),
+    h("span", { class: "name" }, callResult(row.name)),
+    drawBar(share ?? 0.5, margin === null ? null : margin / unit),
+    h("span", { class: "value" }, isVerified ? shown : `${t("about")} ${shown}`,
+      isVerified && simulated !== undefined && h("span", { class: "hint" }, t("simulated", format(simulated)))),
     h("span", { class: `grade ${grade}` }, t(grade)));
+}
+
+/** Simulate whole surveys on the server, until they are done, the survey changes, or the author stops it. */
+async function simulate() {
+  stopSimulation = new AbortController();
+  simulation = null;
+  await stream("simulation", (found) => refresh(simulation = found), stopSimulation.signal);
+  stopSimulation = null;
+  refresh(announce(t("simulated_all", simulation?.done ?? 0)));
+}
+
+function drawSimulation() {
+  const { done = 0, total = 1, version } = simulation ?? {};
+  return [
+    button("simulate", t(stopSimulation ? "simulate_stop" : "simulate"),
+      () => (stopSimulation ? stopSimulation.abort() : simulate()), { disabled: !store.state.facts }),
+    stopSimulation && drawProgress("simulating", { done, total }),
+    note(version === store.state.version ? t("simulated_all", done) : t("simulate_hint"))];
 }
 
 /** Return how a result is called: by the title of a question, of one of its answers, or of a table's questions. */
@@ -141,7 +153,7 @@ export function callResult(name) {
   const call = (each) => {
     const [feature, choice] = each.split(": ");
     if (choice === undefined || !find("features", feature, "choices")) return titleOf(each);
-    return `${titleOf(feature)} ${find("texts", languages()[0], "features", feature, "values", choice) ?? choice}`;
+    return `${titleOf(feature)} ${answerOf(feature, choice)}`;
   };
   return name.split(" x ").map(call).join(" \u00d7 ");
 }
@@ -157,12 +169,12 @@ function drawBar(centre, margin) {
 
 function drawRelay() {
   return fold("relay-details", t("relay_details"), {},
-    note(t("relay_explained", find("survey", "epsilon") ?? "?")),
+    note(t("relay_explained", localise(find("survey", "epsilon") ?? "?"))),
     h("div", { class: "columns" },
       field(["relay", "url"], t("relay_url")),
       field(["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }),
       field(["relay", "honest"], t("relay_honest"), { number: true }),
-      field(["relay", "delta"], "delta", { number: true }),
+      field(["relay", "delta"], "delta", { number: true, hint: t("relay_delta") }),
       !find("waves") && ["opens", "closes"].map((key) => field(["relay", key], t(`relay_${key}`), { number: true })),
       ["collector_key", "relay_key"].map((key) => field(["relay", key], t(key), { hint: t("relay_key_hint") }))),
     mistakes(["relay", "epsilon"]), mistakes(["relay"]),
@@ -170,16 +182,16 @@ function drawRelay() {
 }
 
 function drawSuggestions() {
+  const name = (value) => (typeof value === "number" ? formatCount(value) : callResult(value));
   return card(h3("suggestions"),
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
-      button(`suggestion-${place}`, describe(each), () => edit(() => each.operations)),
-      h("span", {}, each.before.widest !== each.after.widest
-          && t("effect", formatPoints(each.before.widest), formatPoints(each.after.widest)),
-        each.before.noise.length > 0 && t("effect_noise", each.before.noise.length, each.after.noise.length))))));
+      button(`suggestion-${place}`, t(`suggest_${each.name}`, ...Object.values(each.values).map(name)),
+        () => edit(() => each.operations)),
+      h("span", {}, describeEffect(each.before, each.after))))));
 }
 
-function describe({ name, values }) {
-  return t(`suggest_${name}`,
-    ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : callResult(each))));
-}
+const describeEffect = (before, after) => [
+  before.widest !== after.widest && t("effect", formatPoints(before.widest), formatPoints(after.widest)),
+  before.noise.length > 0 && after.noise.length === 0 && t("effect_enough"),
+  after.noise.length > 0 && t("effect_noise", before.noise.length, after.noise.length)];

@@ -2,22 +2,17 @@
 import { post, postFile } from "./api.js";
 import { h, note, row } from "./dom.js";
 import { button, choose, fold, h2, languageName, ownInput } from "./fields.js";
-import { refresh, run, say, store } from "./store.js";
+import { features, refresh, run, say, store } from "./store.js";
 import { language, t, translate } from "./words.js";
 const form = { title: "", second: "" };
 let asked = null;
 
-export function drawStart(isNew) {
-  return [...(isNew ? drawNew() : []), ...drawImport(isNew)];
-}
-
-function drawNew() {
+export function drawNew() {
   const begin = async (event) => {
     event.preventDefault();
     const languages = [language, form.second].filter(Boolean);
     await run(() => post("api/new", { title: form.title.trim() || t("untitled"), languages }));
-    store.open = 0;
-    refresh();
+    refresh(store.open = features()[0]);
   };
   const others = ["en", "de", "fr", "es"].filter((tag) => tag !== language).map((tag) => [tag, languageName(tag)]);
   return [
@@ -31,23 +26,22 @@ function drawNew() {
 }
 
 /** A place to drop a form or a table; it can be chosen with the keyboard, too. */
-function drawImport(isNew) {
-  const take = (file, options = "") => {
+export function drawImport(isNew) {
+  const take = (file, options) => {
     if (asked = file) say(t("computing"));
-    if (file) void run(() => postFile(`api/import?name=${encodeURIComponent(file.name)}${options}`, file));
+    const query = new URLSearchParams({ name: file?.name, spoken: language, ...options });
+    if (file) void run(() => postFile(`api/import?${query}`, file));
   };
-  const ondragover = (event) => event.preventDefault();
   const ondrop = (event) => { event.preventDefault(); take(event.dataTransfer.files[0]); };
   const { notes } = store.state;
   const lacksTag = asked && notes.some((each) => each.includes("--language"));
   return [
-    h("div", { class: "card drop", ondragover, ondrop },
+    h("div", { class: "card drop", ondragover: (event) => event.preventDefault(), ondrop },
       h("label", { for: "import" }, t("import")), note(t(isNew ? "import_hint" : "import_replaces")),
       h("input", {
         type: "file", id: "import", accept: ".xlsx,.xlsm,.xls,.csv", onchange: (event) => take(event.target.files[0]),
       })),
     notes.length > 0 && fold("notes", t("left_out", notes.length), { class: "card", open: true },
       h("ul", {}, notes.map((each) => h("li", {}, translate(each)))),
-      lacksTag && button("import-language", t("import_language", language),
-        () => take(asked, `&language=${language}`)))];
+      lacksTag && button("import-language", t("import_language", language), () => take(asked, { language })))];
 }

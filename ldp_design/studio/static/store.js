@@ -17,10 +17,13 @@ export function onChange(listener) {
 /** Draw the page again, unless fields would be exchanged under the author's hand: edits wait, or a slider moves. */
 export const refresh = () => waiting || store.isMoving || draw();
 
-/** Take a new description of the survey, unless a later one is known. */
+/** Take a new description of the survey, unless a later one is known; a question that has a new name stays open. */
 export function take(state) {
   if (store.state && state.version < store.state.version) return;
+  const before = store.state && names();
   store.state = { ...store.state, ...state };
+  const after = names();
+  if (!after.includes(store.open)) store.open = after.length === before?.length && after[before.indexOf(store.open)];
   refresh();
 }
 
@@ -86,15 +89,22 @@ function remember({ op, path, value }) {
 
 export const reload = (version) => version > store.state.version && run(() => get("api/state"), true);
 export const isWaiting = () => waiting > 0;
+export const isValid = () => store.state.problems.every(({ severity }) => severity !== "error");
 
 /** Return an entry of the survey's tables, or undefined. */
 export const find = (...path) => now(path).reduce((table, key) => table?.[key], store.state.tables);
 export const features = () => Object.keys(find("features") ?? {});
 export const languages = () => Object.keys(find("texts") ?? {});
 
-/** Return the title of a question or of the label, in the survey's first language, or else its name. */
-export const titleOf = (name) =>
-  find("texts", languages()[0], ...(name === find("label", "name") ? ["label"] : ["features", name]), "title") || name;
+const names = () => [find("label", "name"), ...features()];
+
+export const pathOf = (name) => (name === find("label", "name") ? ["label"] : ["features", name]);
+const textOf = (name, ...rest) => find("texts", languages()[0], ...pathOf(name), ...rest);
+
+/** Return the words of a question or of an answer in the survey's first language, or else its name. */
+export const titleOf = (name) => textOf(name, "title") || name;
+export const answerOf = (name, answer) => textOf(name, "values", String(answer))
+  || (typeof answer === "boolean" ? t(String(answer)) : String(answer));
 
 /** Return the sentences of `check` about an entry; with `below`, also about all in it. */
 export function problemsAt(path, below = false) {

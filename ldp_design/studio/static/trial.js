@@ -1,16 +1,14 @@
 /** The page as people see it, and a trial with a real collector and made-up people. */
 import { get, post } from "./api.js";
 import { announce, card, h, row, setStage } from "./dom.js";
-import { button, choose, h2, heading, languageName, ownInput } from "./fields.js";
+import { button, choose, drawProgress, h2, heading, languageName, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { people } from "./sizes.js";
 import { formatCount, t } from "./words.js";
 const COUNT_MS = 1500;
 let look = { language: "", width: "phone" };
-let preview = null;
-let progress = null;
+let [preview, progress] = [null, null];
 let [reports, count] = [0, "100"];
-let frame = null;
 
 /** Return a frame without origin, and send it something as soon as it is ready. */
 function makeFrame(file, title, content, listen = () => {}) {
@@ -66,17 +64,12 @@ export function drawTrial() {
           { type: "number", min: 1, max: 1000 }),
         button("trial-answer", t("trial_answer"), () => answer().catch(fail),
           { disabled: progress && progress.done < progress.total })),
-      progress && drawProgress(progress)),
+      progress && drawProgress("trial_done", progress, progress.failed > 0 && t("trial_failed", progress.failed))),
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", t("trial_few", formatCount(people()))),
         button("trial-results", t("trial_results"), results),
         trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
       h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), " ",
         h("span", { class: "hint" }, t("trial_end_hint"))))];
-}
-
-function drawProgress({ done, failed, total }) {
-  return h("div", {}, h("progress", { max: total, value: done, "aria-label": t("trial_progress") }), " ",
-    t("trial_done", formatCount(done), formatCount(total)), failed > 0 && ` ${t("trial_failed", failed)}`);
 }
 
 /** Show how many reports the collector has counted, as long as the trial is shown. */
@@ -91,7 +84,7 @@ async function answer() {
   const content = await get(`api/people?count=${encodeURIComponent(count)}`);
   const total = content.people.length;
   progress = { done: 0, failed: 0, total };
-  frame = makeFrame("people.html", t("trial_people"), content, (news) => {
+  const frame = makeFrame("people.html", t("trial_people"), content, (news) => {
     progress = { ...news, total };
     if (news.done % 10 === 0 || news.done === total) refresh();
     if (news.done !== total) return;

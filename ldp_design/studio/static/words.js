@@ -18,12 +18,17 @@ const patternOf = (template) => new RegExp(
 export function translate(message) {
   const [pattern, shown] = sentences.find(([each]) => each.test(message)) ?? [];
   if (!pattern) return h("span", { lang: language === "en" ? null : "en" }, message);
-  return h("span", {}, fill(shown, pattern.exec(message).slice(1)));
+  return h("span", {}, fill(shown, pattern.exec(message).slice(1).map(localise)));
 }
+
+/** Return a number of the survey file or of the server with the comma of the page's language. */
+export const localise = (text) => (language === "de" && /^-?[\d,]+(\.\d+)?$/.test(text)
+  ? String(text).replace(/[.,]/g, (each) => (each === "." ? "," : ".")) : text);
 
 const fill = (text, holes) => text.replace(/\{(\d)\}/g, (_, place) => String(holes[place]));
 export const t = (name, ...holes) => fill(words[name] ?? name, holes);
 export const formatCount = (number) => Number(number).toLocaleString(language);
+export const formatOdds = (chance) => formatCount(Math.round(1 / chance));
 const round = (number, digits) => number.toLocaleString(language, { maximumFractionDigits: digits });
 export const formatShare = (share) => `${round(100 * share, 1)}\u202f%`;
 export const formatPoints = (margin) => (margin === null || margin >= 0.5 ? t("many") : round(100 * margin, 1));

@@ -1,7 +1,6 @@
 """The Java client as a package: its own tests, sizes, speed, the JDK it needs, and its javadoc."""
 
 import re
-import shutil
 import subprocess
 from zipfile import ZipFile
 
@@ -87,18 +86,6 @@ def test_the_listed_members_of_the_jdk_are_those_that_are_used_and_android_has_t
 
 def test_javadoc_gives_no_warning():
     assert run_make("javadoc") == ""
-
-
-def test_two_builds_give_equal_jars(tmp_path):
-    if "--date" not in subprocess.run(["jar", "--help"], capture_output=True, text=True, check=True).stdout:
-        pytest.skip("this JDK's jar cannot set the date")
-    copies = [tmp_path / "one/clients/java", tmp_path / "two/clients/java"]
-    for copy in copies:
-        shutil.copytree(FOLDER, copy, ignore=shutil.ignore_patterns("build"))
-        shutil.copytree(ROOT / "encoders/explain", copy.parents[1] / "encoders/explain")
-        subprocess.run(["make"], cwd=copy, capture_output=True, check=True)
-    one, two = ((copy / "build" / "ldp-bayes.jar").read_bytes() for copy in copies)
-    assert one == two
 
 
 def test_files_and_lines_are_short_and_the_license_is_the_projects():

@@ -14,7 +14,7 @@ from encoders.survey.conditions import Term, find_condition_problems
 from encoders.survey.display_texts import display_texts
 from encoders.survey.silo_plan import read_silo_tables
 from encoders.survey.texts import EntryNames, SurveyTexts
-from ldp_design.authoring.survey_texts import exclude_each_other
+from ldp_design.authoring.overview import exclude_each_other
 from tests.support.mistakes import assert_explained, refuse
 
 SURVEY = """

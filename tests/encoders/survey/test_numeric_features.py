@@ -93,12 +93,14 @@ def test_device_column_and_document_code_alike_and_in_order(feature, drawn):
     assert codes == [reference.number_code(feature.low, feature.high, "error", x) for x in sorted(drawn)]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2 * GRID))
 def test_a_code_stands_for_the_number_that_has_it(code):
     for feature in (INCOME, UNIT, TENTHS):
         assert feature.code(feature.original((code - GRID) / GRID)) == code
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2 * GRID))
 def test_a_square_is_the_nearest_point_of_the_grid(code):
     exact = Fraction(code - GRID, GRID) ** 2 * GRID + GRID

@@ -256,6 +256,7 @@ def test_weights_and_offsets_are_canonical_decimals_of_at_most_six_places(text):
         with_one(offset=text).check()
 
 
+@settings(deadline=None)
 @given(st.integers(-MAX_SUM * UNIT, MAX_SUM * UNIT))
 def test_every_number_of_millionths_is_a_weight_in_its_canonical_spelling(whole):
     text = decimal_text(Decimal(whole) / UNIT)

@@ -106,8 +106,8 @@ def test_the_terminal_alone_shows_what_may_be_a_code(folder):
     written = {each.name for each in folder.iterdir()} - {"rows.csv", "coded.toml", "plain.toml"}
     assert {"m.json", "estimates.csv", "rows.csv.ledger"} <= written
     texts = [(folder / each).read_text() for each in written] + [result.stdout]
-    # Decimals of noisy numbers may contain the code's digits, so only a whole number counts.
-    shown = re.compile(rf"(?<![\d.]){code}(?!\d)|clipped|outside")
+    # Decimals of noisy numbers and digests may contain the code's digits, so only a whole number counts.
+    shown = re.compile(rf"(?<![\w.]){code}(?!\w)|clipped|outside")
     assert [shown.findall(text) for text in texts] == [[]] * len(texts)
 
 

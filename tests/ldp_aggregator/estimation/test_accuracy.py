@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 USERS = 3000
 
 
-@pytest.fixture(scope="module", params=small_and_full(60, 500))
+@pytest.fixture(scope="module", params=small_and_full(60, 500, long=True))
 def collections(request: pytest.FixtureRequest) -> int:
     return request.param
 

@@ -97,7 +97,7 @@ def make_snapshot(plan: Plan, people: int, seed: int) -> Snapshot:
     return simulate_reports(plan, codes, labels, FastStream(seed))
 
 
-@pytest.fixture(scope="module", params=small_and_full(50, 400))
+@pytest.fixture(scope="module", params=small_and_full(50, 400, long=True))
 def found(request: pytest.FixtureRequest) -> np.ndarray:
     """Return value, standard error, low and high of each feature's relevance in many surveys."""
     plan = relevance_plan(1)

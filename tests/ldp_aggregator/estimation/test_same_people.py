@@ -156,7 +156,7 @@ def draw_labelled(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndar
     return (rng.random((10, n)) < GIVEN[labels]).astype(np.int64).T, labels
 
 
-@pytest.mark.parametrize("count", small_and_full(60, 2000))
+@pytest.mark.parametrize("count", small_and_full(60, 2000, long=True))
 def test_a_label_in_ten_questions(count: int):
     features = "".join(f'[features.x{each}]\nvalues = ["p", "q"]\n' for each in range(10))
     found = surveys(all_answers_plan(LABEL + features, 20), draw_labelled, count, [0])
@@ -169,7 +169,7 @@ def test_a_label_in_ten_questions(count: int):
     assert_covered([each.shares for each in first], np.array([1 - share, share]))
 
 
-@pytest.mark.parametrize("count", small_and_full(60, 2000))
+@pytest.mark.parametrize("count", small_and_full(60, 2000, long=True))
 def test_a_feature_alone_and_in_four_tables(count: int):
     def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         return (rng.random((n, 5)) < SHARE).astype(np.int64), np.zeros(n, dtype=np.int64)
@@ -183,7 +183,7 @@ def test_a_feature_alone_and_in_four_tables(count: int):
     assert_covered(shares, np.array([1 - SHARE, SHARE]))
 
 
-@pytest.mark.parametrize("count", small_and_full(60, 2000))
+@pytest.mark.parametrize("count", small_and_full(250, 2000, long=True))
 @pytest.mark.parametrize("epsilon", [2, 4])
 def test_means_and_variances_also_of_numbers_near_an_end(epsilon: int, count: int):
     def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -203,6 +203,7 @@ def test_means_and_variances_also_of_numbers_near_an_end(epsilon: int, count: in
         overall = [
             each.features[place].overall for each in found if isinstance(each.features[place], NumberResult)
         ]
+        assert_correct_errors([each.means for each in overall])
         assert_covered([each.means for each in overall], truth[:, place].mean(keepdims=True))
         assert_covered([each.variances for each in overall], truth[:, place].var(keepdims=True))
 

@@ -196,7 +196,7 @@ def test_a_validation_round_is_refused(first):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", small_and_full(20, 150))
+@pytest.mark.parametrize("count", small_and_full(20, 150, long=True))
 @pytest.mark.parametrize(("epsilon", "people", "shares"), [(4, 3_000, SHARES), (1, 5_000, (0.5, 0.45, 0.05))])
 def test_equal_surveys_differ_in_at_most_5_percent_of_comparisons(epsilon, people, shares, count):
     plans = make_plan("first", epsilon), make_plan("second", epsilon)
@@ -214,7 +214,7 @@ def test_equal_surveys_differ_in_at_most_5_percent_of_comparisons(epsilon, peopl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", small_and_full(60, 300))
+@pytest.mark.parametrize("count", small_and_full(60, 300, long=True))
 def test_equal_surveys_with_few_reports_and_a_large_epsilon_differ_in_at_most_5_percent(count):
     entries = {
         "label": {"name": "asleep", "values": CLASSES},

@@ -12,11 +12,13 @@ import pytest
 from encoders.survey import read_survey
 from ldp_aggregator.cli.train import format_summary
 from ldp_aggregator.results_file import ModelError, ResultsError, read_results, save_results
+from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.views.estimate_rows import CLASS_PRIOR, CONDITIONAL, DEVIATION, MEAN, build_table
 from ldp_aggregator.views.estimate_tables import build_feature_tables
 from ldp_aggregator.views.feature_sections import format_relevance
 from ldp_aggregator.views.model_card import describe_model
 from ldp_aggregator.views.results_page import render_page
+from ldp_aggregator.wording.values import Share
 from tests.ldp_aggregator.views.samples import LEARNERS, NAMES, collect, make_results, simulate
 from tests.support.damaged_json import signed
 from tests.support.html_page import parse_page
@@ -54,7 +56,7 @@ SHOWN = [
         "model.useless",
         "no feature distinguishes the classes beyond noise. The data do not support",
     ),
-    ("useless", "model.useless", "no feature distinguishes the classes beyond noise. The model predicts yes"),
+    ("useless", "model.useless", "too few people answered to show how frequent each class is"),
     ("useless", "warnings.noise", "tea: noise. With 11 reports,"),
     ("validated", "validation.selection", "keeps 1 of 3 features: informative. A smaller feature set is"),
     ("not-selected", "validation.selection", "keeps all 3 validated features: no smaller feature set"),
@@ -107,6 +109,15 @@ def test_a_statement_appears_in_its_variant(name, statement, words):
 @pytest.mark.parametrize(("name", "statements"), HIDDEN)
 def test_other_statements_do_not_appear(name, statements):
     assert not find_shown(render(name)).keys() & set(statements)
+
+
+def test_a_share_of_a_class_that_is_unknown_is_nowhere_on_the_page():
+    results = make_results("useless")
+    share = str(Share(results.usefulness.majority_share))
+    [of_many] = find_notices(results.plan, results.usefulness)
+    assert "no feature distinguishes the classes beyond noise. The model predicts yes" in str(of_many)
+    assert share in str(of_many)
+    assert share not in render("useless").text
 
 
 def test_alarms_and_useless_models_are_stated_at_the_top():

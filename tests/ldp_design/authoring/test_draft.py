@@ -100,12 +100,14 @@ def read_cell(entry, column, row):
 
 
 @pytest.mark.slow
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_survives_quoting_on_one_line(text):
     assert tomllib.loads(f"a = {quote(text)}") == {"a": text}
     assert quote(text).isprintable()
 
 
+@settings(deadline=None)
 @given(st.decimals(-(10**6), 10**6, places=3), st.decimals(Decimal("0.001"), 10**6, places=3))
 def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
     start, end, bins = round_outward(low, low + span)

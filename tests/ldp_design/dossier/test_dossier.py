@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.report import unpack
 from encoders.survey.randomise import read_report
@@ -22,6 +23,7 @@ from ldp_design.dossier.people_dossier import describe_people, render_dossier
 from ldp_design.dossier.source import BELIEFS, DossierSource, read_source
 from ldp_design.dossier.source import SURVEYS as NUMBERS_OF_SURVEYS
 from ldp_design.sizing.assumed_people import LabelSharesError
+from ldp_design.studio.edits import apply_operations
 from tests.ldp_design.dossier.surveys import (
     INVITED,
     NUMBERS,
@@ -384,10 +386,10 @@ def test_a_list_shows_the_mark_of_most_of_its_statements_once():
 @pytest.mark.slow
 def test_equal_shares_and_a_rare_label_are_compared(make):
     source = make(SLEEP, users=60_000)
-    assert [each.label_shares for each in source.scenarios] == [None, (0.1, 0.9)]
+    assert [each[0].label_shares for each in source.scenarios] == [None, (0.1, 0.9)]
     equal, rare = parse_page(render_dossier(source)).section("accuracy").find("table")
     for table, scenario in ((equal, source.scenarios[0]), (rare, source.scenarios[1])):
-        [size] = scenario.sizes
+        [size] = scenario
         assert [row[-1] for row in table.rows()] == [each.grade for each in size.margins]
         assert bases_of(table) == [Basis.CONDITIONAL.value]
     assert "if 10% of the people answer “yes”" in rare.find("caption")[0].text
@@ -446,3 +448,14 @@ def test_an_audit_of_another_plan_is_refused(tmp_path):
     (tmp_path / "survey.toml").write_text(TEA)
     with pytest.raises(AuditError, match="another plan"):
         read_source(tmp_path / "survey.toml", audit=write_audit(tmp_path, "0" * 64))
+
+
+@pytest.mark.parametrize("ask", ["one", "all"])
+def test_both_epsilons_of_a_relay_are_named_with_what_each_assumes(make, ask):
+    source = make(apply_operations(TEA, [{"op": "relay", "value": ask}, {"op": "fit"}]))
+    plan = source.plan
+    shown = " ".join(parse_page(render_dossier(source)).text.split())
+    assert f"Privacy limit (epsilon): {decimal_text(plan.relay.epsilon)} with a delta of" in shown
+    assert "towards everybody but the relay" in shown
+    together = "On the device: {}, which also holds if" if ask == "one" else "together: {}, if"
+    assert f"{together.format(decimal_text(plan.epsilon))} relay and collector work together" in shown

@@ -12,8 +12,7 @@ from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.features import GRID
 from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_design import SimulationGrid, simulate
-from ldp_design.authoring.project import write_projection
-from ldp_design.authoring.projection_inputs import projection_inputs
+from ldp_design.authoring.project import projection_inputs, write_projection
 from ldp_design.simulation.accuracies import SimulationError
 from ldp_design.simulation.experiment import split_rows
 from ldp_design.simulation.variants import Variant

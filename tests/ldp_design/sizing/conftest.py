@@ -11,6 +11,6 @@ def without_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def only_users_as_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the searches for all remedies but the number of users in the survey."""
-    for search in ("users", "epsilon", "features", "values"):
-        monkeypatch.setattr(f"ldp_design.sizing.changes._find_{search}", lambda *_: None)
+    """Leave out the searches for all remedies but the number of users."""
+    for search in ("find_epsilon", "_find_features", "_find_values"):
+        monkeypatch.setattr(f"ldp_design.sizing.changes.{search}", lambda *_: None)

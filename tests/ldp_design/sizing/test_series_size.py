@@ -13,7 +13,7 @@ from encoders.survey import read_survey
 from ldp_aggregator.estimation.figures import CONDITIONAL, SHARE
 from ldp_aggregator.series.series import estimate_series
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_series
-from ldp_design.sizing.series_size import POWER
+from ldp_design.sizing.alternatives import POWER
 from ldp_design.sizing.survey_size import add_series, size_for_users
 from tests.support.commands import command
 from tests.support.relays import relayed_text, without_times
@@ -95,7 +95,7 @@ def simulate(text: str, seed: int, change: float):
     return next(each for each in series.courses if each.statistic == statistic)
 
 
-@pytest.mark.parametrize("repeats", small_and_full(12, 300))
+@pytest.mark.parametrize("repeats", small_and_full(12, 300, long=True))
 @pytest.mark.parametrize("name", SURVEYS)
 def test_margins_and_detectable_changes_are_those_of_simulated_series(name, repeats):
     """Bounds at 1e-7 each; the slack is for counts of people in a wave that vary, and for ratios."""

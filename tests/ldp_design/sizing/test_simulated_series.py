@@ -45,7 +45,7 @@ def measure(text: str, repeats: int, **options: object):
     return {(each.feature, each.estimate): each for each in found}
 
 
-@pytest.mark.parametrize("repeats", small_and_full(30, 400))
+@pytest.mark.parametrize("repeats", small_and_full(30, 400, long=True))
 @pytest.mark.parametrize("label", ["", LABEL], ids=["without a label", "label"])
 def test_intervals_contain_the_truth_of_the_rows(label, repeats):
     """Bounds at 1e-7 for each kind of estimate, as if its intervals in one repeat were a single one."""

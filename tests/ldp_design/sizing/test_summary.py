@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from ldp_aggregator.wording.values import count_people
-from ldp_design.sizing.size_summary import format_comparison, format_epsilons, format_size
+from ldp_design.sizing.size_summary import format_comparison, format_size
 from ldp_design.sizing.survey_size import compare_sizes, size_for_margin, size_for_users
 from tests.ldp_design.sizing.surveys import SURVEY, make_forecast, make_pilot, make_rare_pilot, make_survey
 
@@ -33,7 +33,7 @@ def test_the_words_of_comparisons(compare_with_golden):
     compare_with_golden("comparison", format_comparison(compare_sizes(SURVEY)) + "\n")
     surveys = [replace(SURVEY, epsilon=Decimal(each)) for each in ("0.5", "2")]
     sizes = [size_for_margin(each, 0.1) for each in surveys]
-    compare_with_golden("epsilons", format_epsilons(sizes) + "\n")
+    compare_with_golden("epsilons", format_comparison(sizes, by_epsilon=True) + "\n")
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from encoders.survey import read_survey
 from ldp_design.studio import imports
 from ldp_design.studio.access import Access
 from ldp_design.studio.app import create_app
+from ldp_design.studio.checked import describe_text
 from ldp_design.studio.session import Session
 from ldp_design.studio.workfile import WorkFile
 
@@ -17,6 +18,7 @@ EXAMPLE = imports.read_example()
 PORT = 45_678
 HOST = f"127.0.0.1:{PORT}"
 ORIGIN = f"http://{HOST}"
+_ROWS = (("low", "true", 0), ("high", "false", 1), ("low", "false", 2))
 
 
 class Page:
@@ -46,8 +48,9 @@ class Page:
         """Return the size, and suggestions."""
         return [json.loads(line) for line in self.get("/api/stream/sizes").text.splitlines()]
 
-    def publish(self, form, collector=""):
-        return self.post("publish", {"form": form, "collector": collector, "allowEnglish": False})
+    def publish(self, form, collector="", language="en"):
+        body = {"form": form, "collector": collector, "allowEnglish": False, "language": language}
+        return self.post("publish", body)
 
     def edit(self, *operations):
         response = self.post("edit", {"operations": operations})
@@ -118,7 +121,7 @@ def test_every_response_has_a_strict_policy(page):
 
 
 def test_frames_have_no_secret(stranger):
-    for name in ("preview.html", "people.js", "ldp-survey.js"):
+    for name in ("preview.html", "frame.js", "ldp-survey.js"):
         assert stranger.get(f"{stranger.access.frames}{name}").status_code == 200
     for name in ("main.js", "state", "../survey.toml"):
         assert stranger.get(f"{stranger.access.frames}{name}").status_code == 404
@@ -165,7 +168,7 @@ def test_margins_are_those_of_the_command(page):
         "debt": "rough",
         "cards": "rough",
     }
-    assert (size["rows"][1]["share"], round(size["rows"][1]["margin"], 3)) == (0.2, 0.092)
+    assert (size["rows"][1]["typical"], round(size["rows"][1]["margin"], 3)) == (0.2, 0.092)
 
 
 @pytest.mark.slow
@@ -198,6 +201,64 @@ def test_a_preview_has_the_plan_of_the_draft(page):
     page.edit({"op": "relay", "value": "all"}, {"op": "fit"})
     preview = page.get("/api/preview").json
     assert preview["attributes"]["relay"] == "https://relay.example"
+
+
+@pytest.mark.slow
+def test_a_survey_is_simulated_until_it_is_done_or_changes(page, monkeypatch):
+    monkeypatch.setattr("ldp_design.sizing.simulated_margins.simulate_margins.__defaults__", (5, 0))
+    lines = [json.loads(line) for line in page.get("/api/stream/simulation").text.splitlines()]
+    assert [each["done"] for each in lines] == [1, 2, 3, 4, 5]
+    assert len(lines[-1]["margins"]) == len(page.size()[0]["rows"])
+    assert {each["version"] for each in lines} == {page.session.version}
+    path = f"{page.access.folder}api/stream/simulation"
+    stream = page.client.get(path, base_url=ORIGIN)
+    next(stream.response)
+    page.edit({"op": "set", "path": ["survey", "users"], "value": 20})
+    assert list(stream.response) == []
+
+
+@pytest.mark.slow
+def test_a_simulation_ends_with_the_connection_of_the_page(page):
+    with page.client.get(f"{page.access.folder}api/stream/simulation", base_url=ORIGIN) as stream:
+        next(stream.response)
+        assert page.session.idle_seconds() == 0
+        assert page.session._running == 1
+    assert page.session._running == 0
+
+
+def test_a_survey_with_mistakes_is_not_simulated(page):
+    page.edit({"op": "set", "path": ["survey", "epsilon"], "value": {"number": "100"}})
+    assert "survey.epsilon" in json.loads(page.get("/api/stream/simulation").text)["message"]
+
+
+def test_a_question_without_text_is_a_mistake_at_its_field_and_is_not_published(page):
+    page.edit(
+        {"op": "add", "path": ["texts", "en"], "value": {"entries": {}}},
+        *(
+            {"op": "set", "path": ["texts", "en", *each, "title"], "value": "Why?"}
+            for each in (["label"], *(["features", name] for name in ("income", "debt", "cards")))
+        ),
+    )
+    state = page.post("save").json
+    [problem] = [each for each in state["problems"] if each["severity"] == "error"]
+    assert problem["field"] == "texts.en.features.age.title"
+    assert problem["message"] == "missing: people would read the short name"
+    assert "features.age.title" in state["facts"]["missing"]["en"]  # as `check` says
+    assert state["facts"]["digest"]  # it can be sized and tried
+    for form in ("zip", "folder", "draft"):
+        assert "correct the mistakes" in page.publish(form, "https://c.example").json["message"]
+    page.edit({"op": "set", "path": ["texts", "en", "features", "age", "title"], "value": "How old?"})
+    assert not any(each["severity"] == "error" for each in page.get("/api/state").json["problems"])
+
+
+def test_a_survey_whose_relay_lacks_keys_has_a_draft(page):
+    page.edit({"op": "relay", "value": "one"}, {"op": "fit"})
+    page.post("save")
+    with zipfile.ZipFile(io.BytesIO(page.publish("draft", language="de").data)) as archive:
+        assert {"draft.html", "content.js", "README.txt"} <= {*archive.namelist()}
+        assert "ENTWURF" in archive.read("README.txt").decode()
+        assert "not to be published" in archive.read("draft.html").decode()
+        assert "missed-payments-2026" in archive.read("content.js").decode()
 
 
 def test_a_preview_of_a_survey_with_mistakes_says_what_is_wrong(page):
@@ -263,12 +324,13 @@ def test_the_published_files_are_those_of_the_commands(page):
     page.edit({"op": "label", "path": ["label"]})
     page.post("save")
     assert "give the collector's address" in page.publish("zip").json["message"]
-    response = page.publish("zip", "https://collector.example")
+    response = page.publish("zip", "https://collector.example", "de")
     with zipfile.ZipFile(io.BytesIO(response.data)) as archive:
         names = archive.namelist()
         digest = read_survey(page.path.read_text()).compile().digest
         assert digest in archive.read("site/index.html").decode()
         assert read_survey(archive.read("survey.toml").decode()).compile().digest == digest
+        assert archive.read("README.txt").decode().startswith("Dateien der Umfrage missed-payments-2026")
     assert names == [
         "README.txt",
         "dossier.html",
@@ -290,4 +352,20 @@ def test_an_answer_that_an_import_adds_is_told():
     rows = "".join(f"{each}\n" for each in ("low", "mid", "high") * 20)
     text, notes = imports.import_file("s.csv", f"stress\n{rows}".encode(), [])
     assert 'values = ["high", "low", "mid", "other"]' in text
-    assert notes == ['stress: has a further answer "other", for all that are not listed']
+    assert notes == [
+        "stress: guess: all values that occur at least twice; confirm, and add those that the sample lacks",
+        'stress: guess: "other" stands for every answer that is not listed; confirm',
+    ]
+
+
+@pytest.mark.parametrize(("spoken", "yes"), [("en", "Yes"), ("de", "Ja"), ("fr", "Yes")])
+def test_the_answers_of_a_table_become_texts_and_its_questions_have_none_yet(spoken, yes):
+    rows = "".join(f"{stress},{smokes},{visits}\n" for stress, smokes, visits in _ROWS * 20)
+    text, _ = imports.import_file("s.csv", f"stress,smokes,visits\n{rows}".encode(), [], spoken)
+    found = describe_text(text)
+    texts = found["tables"]["texts"][spoken]["features"]
+    assert texts["stress"]["values"] == {"high": "high", "low": "low"}
+    assert texts["smokes"]["values"]["true"] == yes
+    assert "visits" not in texts  # numbers need no words
+    errors = [each["field"] for each in found["problems"] if each["severity"] == "error"]
+    assert errors == [f"texts.{spoken}.features.{each}.title" for each in ("stress", "smokes", "visits")]

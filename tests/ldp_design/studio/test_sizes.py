@@ -1,0 +1,102 @@
+"""Margins in a real browser: sliders and their numbers, suggestions, simulations, waves."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.ldp_design.studio.browser_author import EXAMPLE
+
+pytestmark = pytest.mark.slow
+
+
+def test_sliders_answer_at_once_and_verify_soon(author):
+    page = author.open()
+    author.go("sizes")
+    author.is_verified()
+    slider = page.get_by_label("People who will answer (slider)")
+    elapsed = page.evaluate(
+        """() => {
+            const slider = document.getElementById("people");
+            const start = performance.now();
+            slider.value = 5;
+            slider.dispatchEvent(new Event("input"));
+            document.body.getBoundingClientRect();
+            return performance.now() - start;
+        }"""
+    )
+    assert elapsed < 300
+    expect(page.locator("#margins")).to_contain_text("about")
+    slider.dispatch_event("change")
+    expect(page.locator("#margins")).to_contain_text("Computed for 100,000 people", timeout=5000)
+    expect(page.get_by_label("People who will answer", exact=True)).to_have_value("100000")
+    assert "users = 100000" in author.save()
+
+
+def test_numbers_are_typed_exactly_and_their_bounds_are_said_in_a_sentence(author):
+    page = author.open()
+    author.go("sizes")
+    author.fill("People who will answer", "12345")
+    expect(page.locator("#margins")).to_contain_text("Computed for 12,345 people")
+    epsilon = page.get_by_label("Epsilon: how much one answer may reveal", exact=True)
+    author.fill("Epsilon: how much one answer may reveal", "40")
+    expect(epsilon).to_have_attribute("aria-invalid", "true")
+    why = page.locator(f"#{epsilon.get_attribute('aria-describedby')}")
+    expect(why).to_contain_text("needs a number from 0.001 to 32")
+    author.fill("Epsilon: how much one answer may reveal", "0.75")
+    expect(epsilon).not_to_have_attribute("aria-invalid", "true")
+    author.is_verified()
+    text = author.save()
+    assert "users = 12345" in text
+    assert "epsilon = 0.75" in text
+
+
+@pytest.mark.parametrize("author", [(EXAMPLE, {"locale": "de-DE"})], indirect=True)
+def test_german_numbers_have_commas_and_can_be_typed_with_them(author):
+    page = author.open()
+    author.go("sizes")
+    author.fill("Epsilon: wie viel eine Antwort verraten darf", "0,5")
+    field = page.get_by_label("Epsilon: wie viel eine Antwort verraten darf", exact=True)
+    expect(field).to_have_value("0,5")
+    author.is_verified()
+    author.fill("Epsilon: wie viel eine Antwort verraten darf", "40")
+    expect(page.get_by_text("braucht eine Zahl von 0,001 bis 32, zum Beispiel 1,0")).to_be_visible()
+    page.get_by_role("button", name="Rückgängig").click()
+    assert "epsilon = 0.5" in author.save()
+
+
+def test_a_simulation_stands_beside_the_margins_and_can_be_stopped(author):
+    page = author.open()
+    author.go("sizes")
+    author.is_verified()
+    expect(page.locator("#margins")).not_to_contain_text("simulated")
+    page.get_by_role("button", name="Simulate whole surveys").click()
+    expect(page.locator("#margins")).to_contain_text("simulated: \u00b1")
+    page.get_by_label("Send through a relay").check()  # the page answers, and an edit ends the simulation
+    expect(page.get_by_role("button", name="Simulate whole surveys")).to_be_visible()
+    author.is_verified()
+    expect(page.locator("#margins")).not_to_contain_text("simulated")
+    page.get_by_role("button", name="Simulate whole surveys").click()
+    expect(page.locator("#margins")).to_contain_text("simulated: \u00b1")
+    page.get_by_role("button", name="Stop the simulation").click()
+    expect(page.get_by_role("button", name="Simulate whole surveys")).to_be_focused()
+    expect(page.locator("#margins")).to_contain_text("simulated: \u00b1")  # of those that were done
+
+
+def test_a_suggestion_is_taken_and_taken_back(author):
+    page = author.open()
+    author.go("sizes")
+    page.get_by_role("button", name="Send through a relay").click()
+    expect(page.get_by_label("Send through a relay")).to_be_checked()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("Send through a relay")).not_to_be_checked()
+
+
+WAVES = EXAMPLE.replace("[label]", '[waves]\nfirst = 2027-01-01\nevery = "month"\ncount = 4\n\n[label]', 1)
+
+
+@pytest.mark.parametrize("author", [(WAVES, {})], indirect=True)
+def test_a_survey_with_waves_is_sized_for_one_wave(author):
+    page = author.open()
+    author.go("sizes")
+    expect(page.locator("#margins")).to_contain_text("Computed for 5,000 people")
+    author.go("page")
+    expect(page.frame_locator("iframe").locator("form")).to_be_visible()

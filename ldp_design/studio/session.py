@@ -59,27 +59,23 @@ class Session:
         """Return what the page shows of the file."""
         with self.lock:
             file, pilot = self.file, self._pilot
-            return (
-                describe_text(file.text)
-                | file.can_move
-                | {
-                    "version": self.version,
-                    "name": file.path.name,
-                    "path": str(file.path),
-                    "exists": file.saved is not None,
-                    "saved": file.is_saved,
-                    "conflict": file.conflict is not None,
-                    "kept": file.kept,
-                    "notice": file.notice,
-                    "draftProblem": file.problem,
-                    "notes": self.notes,
-                    "frames": self.frames,
-                    "keys": describe_keys(file.path, file.text),
-                    "trial": pilot
-                    and {"page": pilot.page, "results": hash(self.results)},  # 0 without results
-                    "isTrialOld": pilot is not None and pilot.source != file.text,
-                }
-            )
+            state = describe_text(file.text) | file.can_move
+            return state | {
+                "version": self.version,
+                "name": file.path.name,
+                "path": str(file.path),
+                "exists": file.saved is not None,
+                "saved": file.is_saved,
+                "conflict": file.conflict is not None,
+                "kept": file.kept,
+                "notice": file.notice,
+                "draftProblem": file.problem,
+                "notes": self.notes,
+                "frames": self.frames,
+                "keys": describe_keys(file.path, file.text),
+                "trial": pilot and {"page": pilot.page, "results": hash(self.results)},  # 0 without results
+                "isTrialOld": pilot is not None and pilot.source != file.text,
+            }
 
     def published(self) -> tuple[Path, dict[str, Any]]:
         """Return the file and facts about its plan; raises SessionError if it cannot be published yet."""

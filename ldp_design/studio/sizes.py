@@ -1,7 +1,4 @@
-"""What a survey will show, and which changes would make it more precise, each with its effect.
-
-Margins are those of `ldp-survey size`, in closed form; a simulation checks them on request.
-"""
+"""What a survey will show, by margins in closed form, and which changes would make it more precise."""
 
 from __future__ import annotations
 

@@ -144,3 +144,29 @@ def test_the_site_redirects_from_pages_that_are_gone_to_pages_that_exist():
 def test_results_page_contains_the_closed_form_table_that_the_benchmark_prints(page, print_table, capsys):
     print_table()
     assert f"\n\n{capsys.readouterr().out}" in (ROOT / "docs" / "results" / page).read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", WRAPPED, ids=name_of)
+def test_rows_of_a_table_have_as_many_cells_as_its_head(page):
+    """A bar in code ends a cell too, unless it is written as \\|."""
+    wrong, cells = [], 0
+    for number, line in lines_outside_code(page):
+        if not line.startswith("|"):
+            cells = 0
+            continue
+        count = len(re.findall(r"(?<!\\)\|", line))
+        cells = cells or count
+        if count != cells:
+            wrong.append(f"{name_of(page)}:{number}: {count - 1} cells, not {cells - 1}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", WRAPPED, ids=name_of)
+def test_no_line_in_the_middle_of_code_begins_a_list(page):
+    wrong, marks = [], 0
+    for number, line in lines_outside_code(page):
+        is_item = re.match(r"\s*(?:[-+*]|\d+\.) ", line)
+        if is_item and marks % 2:
+            wrong.append(f"{name_of(page)}:{number}: {line.strip()[:40]}")
+        marks = line.count("`") + (marks if line.strip() and not is_item else 0)
+    assert wrong == []

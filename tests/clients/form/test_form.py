@@ -270,9 +270,17 @@ def test_a_rehearsal_sends_and_keeps_nothing(visit, site):
     )
     expect_status(page, "This is a rehearsal")
     answer_all(page)
+    page.evaluate(
+        """() => {
+            const status = document.querySelector("ldp-survey").shadowRoot.querySelector("#status");
+            window.said = [];
+            new MutationObserver(() => said.push(status.textContent)).observe(status, { childList: true });
+        }"""
+    )
     press(page, AGREE)
     expect(page.get_by_role("status")).to_have_text("This is a rehearsal: nothing is sent or stored.")
     page.wait_for_timeout(2500)
+    assert not [each for each in page.evaluate("said") if "is stored" in each]
     page.reload()
     expect_status(page, "Nothing was sent. Please decide")
     assert site.count() == before

@@ -81,7 +81,7 @@ def test_the_page_shows_the_texts_of_the_survey():
     store.set_note(TEXTS, plan.id, plan.texts.json)
     client = make_client(store, operator_token="the-token")
     page = parse_page(client.get("/v1/surveys/tea/progress.html", headers=OPERATOR).data)
-    assert "Question: Which tea do you drink?" in page.section("shares-1").text
+    assert "Which tea do you drink?" in page.section("shares-1").text
 
 
 def test_the_intervals_of_silos_are_for_one_look():

@@ -43,7 +43,7 @@ test("a number with three decimals may be thousands, unless it is a bound", () =
   assert.equal(readAnswer(numberFrom("0", "5000"), { text: "2.1250" }), 2.125);
 });
 
-test("a number's hint says what to type, in the signs of the language, and mentions thousands only if it has some", async () => {
+test("a number's hint says what to type, and mentions thousands only if there are some", async () => {
   const { words: german } = await findWords(["de"], {});
   /** @param {string} low @param {string} high @param {typeof german} words */
   const say = (low, high, words) => problemOf(numberFrom(low, high), { text: "95" }, words);

@@ -312,11 +312,11 @@ def test_three_silos_report_and_their_estimates_are_near_the_truth():
     assert shown.count("epoch 1: already counted") == 1
     assert shown.count("epoch later: counted by the collector") == 1
     assert "Silos sent 4 messages about an estimated" in " ".join(shown.split())
-    # noise moves a share by less than .002 (standard error), and a mean by less than .1
+    # noise moves a share by less than .004 (standard error), and a mean by less than .2
     found = re.findall(r"(P\(|mean).* ([\d.]+) \[.*true ([\d.]+)$", shown, re.MULTILINE)
     assert [what for what, *_ in found] == ["P("] * 8 + ["mean"] * 2
     for what, estimate, truth in found:
-        assert float(estimate) == pytest.approx(float(truth), abs=0.03 if what == "P(" else 1)
+        assert float(estimate) == pytest.approx(float(truth), abs=0.03 if what == "P(" else 1.2)
 
 
 def test_a_survey_without_a_label_goes_from_its_file_to_a_results_page(tmp_path):

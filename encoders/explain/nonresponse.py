@@ -39,7 +39,7 @@ def is_complete(values: Sequence[str]) -> bool:
 @dataclass(frozen=True, kw_only=True)
 class NonresponseCauses:
     incomplete: tuple[str, ...]
-    """The features whose values may not cover every answer."""
+    """The features whose values may not cover every answer, and that cannot be left out."""
     required: tuple[str, ...]
     is_label_incomplete: bool
     is_label_required: bool
@@ -52,7 +52,9 @@ def find_nonresponse_causes(plan: Plan) -> NonresponseCauses:
     is_label_complete = is_complete(label.values)
     return NonresponseCauses(
         incomplete=tuple(
-            each.name for each in listed if not (is_complete(each.values) or isinstance(each, Choices))
+            each.name
+            for each in listed
+            if each.missing == "error" and not (is_complete(each.values) or isinstance(each, Choices))
         ),
         required=tuple(each.name for each in plan.entries if each.missing == "error"),
         is_label_incomplete=not is_label_complete,

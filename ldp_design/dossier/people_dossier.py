@@ -136,6 +136,8 @@ def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
         # the questions whose answers may not fit everybody
         incomplete=_join_or(incomplete),
         can_be_silent=label.exists or bool(required),
+        # whether a question may be left out
+        optional=any(each.missing == "category" for each in plan.entries),
         has_corrections=bool(required or incomplete or causes.is_label_required),
     )
 
@@ -161,7 +163,7 @@ def _describe_relay(plan: Plan) -> SimpleNamespace | None:
         # what a belief of 50% becomes after one of these
         belief_of_one=ShareAtMost(kept),
         # the share of yes/no answers with this epsilon that are true
-        sent_as_they_are=RoundShare(kept),
+        sent_as_they_are=ShareAtMost(kept),
     )
 
 
@@ -180,7 +182,6 @@ def _describe_consent(source: DossierSource, common: DossierFacts) -> SimpleName
     titles = [texts.features[each.name].title for each in plan.entries]
     label = [texts.label.title] if texts.label else []
     others = list(map(_quote_title, titles))
-    chance = math.ceil(100 * update_belief(0.5, source.odds_factor()))
     languages = list(plan.texts.languages) if plan.texts else []
     own = (LANGUAGE.get().tag or "en").partition("-")[0]
     return SimpleNamespace(
@@ -192,10 +193,11 @@ def _describe_consent(source: DossierSource, common: DossierFacts) -> SimpleName
         )
         if others
         else None,
-        # the largest chance in 100 that a chance of 50 in 100 becomes
-        chance=chance,
-        nearly_certain=chance >= 100,
-        other_languages=", ".join(each for each in languages if each.partition("-")[0] != own),
+        # the largest chance that a chance of 50% becomes
+        before=RoundShare(0.5),
+        chance=source.belief_after(0.5),
+        # if one of them is not that of the dossier
+        languages=", ".join(languages) if {each.partition("-")[0] for each in languages} - {own} else "",
         purpose=_quote("purpose", about.purpose, common.sections),
         contact=_quote("contact", about.contact, common.sections),
         retention=_quote("retention", about.retention, common.sections),

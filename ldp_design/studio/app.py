@@ -160,14 +160,9 @@ _ANSWERS: Mapping[str, Callable[[Session], Any]] = {
     "people": lambda session: session.pilot.make_people(request.args.get("count", 100, int)),
     "count": lambda session: {"reports": session.count_reports()},
 }
-_STREAMS: Mapping[str, Callable[[str], Iterator[dict[str, Any]]]] = {
-    "sizes": describe_sizes,
-    "simulation": simulate_sizes,
-}
+_STREAMS = {"sizes": describe_sizes, "simulation": simulate_sizes}
 _CHANGES: Mapping[str, Callable[[Session, Any], object]] = {
-    "edit": lambda session, body: session.file.change(
-        apply_operations(session.file.text, body["operations"])
-    ),
+    "edit": lambda session, body: session.file.change(apply_operations(session.file.text, **body)),
     "text": lambda session, body: session.file.change(body["text"].replace("\r\n", "\n")),
     "undo": lambda session, _: session.file.undo(),
     "redo": lambda session, _: session.file.redo(),
@@ -178,7 +173,7 @@ _CHANGES: Mapping[str, Callable[[Session, Any], object]] = {
 }
 _JOBS: Mapping[str, Callable[[Session, Any], object]] = {
     "trial": lambda session, _: session.start_pilot(),
-    "results": lambda session, _: session.render_results(),
+    "results": lambda session, body: session.render_results(body["language"]),
     "end": lambda session, _: session.end_pilot(),
     "publish": _publish,
     "import": _import,

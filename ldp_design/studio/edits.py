@@ -1,7 +1,4 @@
-"""The operations of the page: each changes the tables of a survey, and :mod:`toml_patch` then the text.
-
-With a relay, the epsilon of a survey follows from the promise: "fit" takes the largest that keeps it.
-"""
+"""The operations of the page: each changes the tables of a survey, and :mod:`toml_patch` then the text."""
 
 from __future__ import annotations
 
@@ -176,22 +173,19 @@ def _value(tables: Tables, path: Path, value: Any) -> None:
     """Change an answer of a list, {"old": ..., "new": ...}; without "new" delete, without "old" add it."""
     old, new = value.get("old"), value.get("new")
     values = find(tables, *path) or []
-    place = [_as_text(each) for each in values].index(old) if old is not None else len(values)
+    texts = [str(each).lower() if isinstance(each, bool) else str(each) for each in values]
+    place = texts.index(old) if old is not None else len(values)
     _set(tables, path, [*values[:place], *([] if new is None else [new]), *values[place + 1 :]])
     if old is None or old == new:
         return
-    for texts in [(*each, "values") for each in _texts_of(tables, path[:-1])]:
-        if (text := find(tables, *texts, old)) is not None:
-            _delete(tables, (*texts, old))
+    for words in [(*each, "values") for each in _texts_of(tables, path[:-1])]:
+        if (text := find(tables, *words, old)) is not None:
+            _delete(tables, (*words, old))
             if new is not None:
-                _set(tables, (*texts, new), text)
+                _set(tables, (*words, new), text)
     name = path[1] if path[0] == "features" else find(tables, "label", "name")
     if new is not None:
         _change_conditions(tables, {"feature": name, "value": old}, {"value": new})
-
-
-def _as_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _swap_label(tables: Tables, path: Path, place: Any) -> None:

@@ -51,7 +51,7 @@ def read_example() -> str:
 
 
 def import_file(
-    name: str, content: bytes, languages: Sequence[str], spoken: str = "en"
+    name: str, content: bytes, wanted: Sequence[str], spoken: str = "en"
 ) -> tuple[str, list[str]]:
     """Return a survey drafted from a file, and what was guessed or left out; raises LdpError for other files.
 
@@ -64,7 +64,7 @@ def import_file(
         path = Path(folder) / f"{make_survey_id(Path(name).stem)}{suffix}"
         path.write_bytes(content)
         if suffix in _FORMS:
-            text, notes = _CONVERT.load()(path, None, languages)
+            text, notes = _CONVERT.load()(path, None, wanted)
             return text, [*notes]
         columns, choices, notes = read_sample(path)
         text = draft_survey(columns, None, path.stem, choices=choices, notes=notes)

@@ -19,6 +19,7 @@ from ldp_design.authoring.sample_row import make_sample_row
 from ldp_design.studio.checked import compile_survey, describe_plan
 from ldp_design.studio.commands import CommandError, read_error, run_command, start_service
 from ldp_design.studio.edits import apply_operations
+from ldp_design.studio.publish import read_words
 
 MAX_PEOPLE = 1_000
 _LOCAL: tuple[dict[str, Any], ...] = (
@@ -34,7 +35,7 @@ class Pilot:
     """A running collector; raises SurveyError for a survey with mistakes, or CommandError."""
 
     def __init__(self, text: str) -> None:
-        text = apply_operations(text, _LOCAL)
+        self.source, text = text, apply_operations(text, _LOCAL)
         _, self._plan = compile_survey(text)
         self._folder = Path(tempfile.mkdtemp(prefix="ldp-survey-trial-"))
         self._token = secrets.token_urlsafe()
@@ -67,10 +68,11 @@ class Pilot:
         with _OPENER.open(request, timeout=5) as response:
             return int(json.load(response)["reports"])
 
-    def render_results(self) -> bytes:
+    def render_results(self, language: str = "en") -> bytes:
         """Train on the reports, and return the results page; raises CommandError."""
         run_command("ldp-train", self.url, "-o", "model.json", folder=self._folder, token=self._token)
-        run_command("ldp-results", "model.json", "-o", "results.html", folder=self._folder)
+        options = ("--language", language, "--note", read_words(language, "trial_note"))
+        run_command("ldp-results", "model.json", *options, "-o", "results.html", folder=self._folder)
         return (self._folder / "results.html").read_bytes()
 
     def end(self) -> None:

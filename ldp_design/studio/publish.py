@@ -7,14 +7,17 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from encoders.survey.plan_files import signature_path
+from encoders.errors import LdpError
+from encoders.survey.plan_files import load_signature_file, signature_path
+from encoders.survey.signature import verify
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.form_page.page import SCRIPT, read_script
 from ldp_design.authoring.signing import public_key_of, sign_file, write_key
-from ldp_design.studio.checked import describe_preview
+from ldp_design.studio.checked import compile_survey, describe_preview
 from ldp_design.studio.commands import CommandError, run_command
 
 _KEY = "author.key"
@@ -29,15 +32,17 @@ def make_files(survey: Path, facts: Mapping[str, str], request: Mapping[str, Any
     options = ["--collector", collector] if (collector := request["collector"].strip()) else []
     options += ["--allow-english"] * request["allowEnglish"]
     with tempfile.TemporaryDirectory(prefix="ldp-survey-publish-") as name:
-        folder, keys = Path(name), describe_keys(survey)
+        folder, keys = Path(name), describe_keys(survey, survey.read_text("utf-8-sig"))
         (folder / survey.name).write_bytes(survey.read_bytes())
-        if all(keys.values()):
-            options += ["--public-key", public_key_of(Path(keys["key"]).read_bytes())]
-            (folder / Path(keys["signature"]).name).write_bytes(Path(keys["signature"]).read_bytes())
+        if keys["signature"]:
+            options += ["--public-key", keys["public"]]
+            signature_path(folder / "plan.json").write_bytes(Path(keys["signature"]).read_bytes())
         run_command("ldp-survey", "page", survey.name, *options, "-o", "site", folder=folder)
         run_command("ldp-survey", "compile", survey.name, "-o", "plan.json", folder=folder)
-        run_command("ldp-survey", "dossier", survey.name, "-o", "dossier.html", folder=folder)
-        (folder / "README.txt").write_bytes(_read_me("readme", survey, facts, request))
+        spoken = ("--language", request["language"], "-o", "dossier.html")
+        run_command("ldp-survey", "dossier", survey.name, *spoken, folder=folder)
+        about = (facts["id"], facts["digest"], survey.name)
+        (folder / "README.txt").write_bytes(read_words(request["language"], "readme", *about).encode())
         return {name: (folder / name).read_bytes() for name in _list_names(folder)}
 
 
@@ -48,14 +53,13 @@ def make_draft(survey: Path, facts: Mapping[str, str], request: Mapping[str, Any
     return files | {
         SCRIPT: read_script(),
         "content.js": f'postMessage({{ ...{content}, language: navigator.language }}, "*");'.encode(),
-        "README.txt": _read_me("readme_draft", survey, facts, request),
+        "README.txt": read_words(request["language"], "readme_draft", facts["id"]).encode(),
     }
 
 
-def _read_me(name: str, survey: Path, facts: Mapping[str, str], request: Mapping[str, Any]) -> bytes:
-    language = "de" if request["language"] == "de" else "en"
-    words = json.loads((_STATIC / f"words-{language}.json").read_text("utf-8"))
-    return str(words[name]).format(facts["id"], facts["digest"], survey.name).encode()
+def read_words(language: str, name: str, *holes: str) -> str:
+    """Return a text of the page in its language."""
+    return str(json.loads((_STATIC / f"words-{language}.json").read_text("utf-8"))[name]).format(*holes)
 
 
 def zip_files(files: Mapping[str, bytes]) -> bytes:
@@ -89,7 +93,13 @@ def sign_survey(survey: Path) -> None:
     sign_file(survey, key)
 
 
-def describe_keys(survey: Path) -> dict[str, str]:
-    """Return where the author's key and the signature are; empty if they do not exist."""
-    paths = {"key": survey.with_name(_KEY), "signature": signature_path(survey)}
-    return {name: str(path) if path.exists() else "" for name, path in paths.items()}
+def describe_keys(survey: Path, text: str) -> dict[str, str]:
+    """Return the author's key, its public part, and the signature if it is of this text, or empty texts."""
+    key, path = survey.with_name(_KEY), signature_path(survey)
+    found = {"key": str(key) * key.exists(), "public": "", "signature": ""}
+    with suppress(LdpError, OSError):
+        found["public"] = public_key_of(key.read_bytes())
+        if signature := load_signature_file(path):
+            verify(compile_survey(text)[1].json, signature, found["public"])
+            found["signature"] = str(path)
+    return found

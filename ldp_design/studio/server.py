@@ -65,9 +65,8 @@ def _listen(port: int) -> socket.socket:
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
-        raise PortError(
-            f"--port: {port} is used by another program: choose another, or leave it out"
-        ) from error
+        why = f"--port: {port} is used by another program: choose another, or leave it out"
+        raise PortError(why) from error
 
 
 def _watch(session: Session, server: BaseWSGIServer) -> None:

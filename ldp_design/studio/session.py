@@ -59,22 +59,22 @@ class Session:
         """Return what the page shows of the file."""
         with self.lock:
             file, pilot = self.file, self._pilot
-            return describe_text(file.text) | {
+            state = describe_text(file.text) | file.can_move
+            return state | {
                 "version": self.version,
                 "name": file.path.name,
                 "path": str(file.path),
                 "exists": file.saved is not None,
                 "saved": file.is_saved,
-                "undo": file.can_move[0],
-                "redo": file.can_move[1],
                 "conflict": file.conflict is not None,
                 "kept": file.kept,
                 "notice": file.notice,
                 "draftProblem": file.problem,
                 "notes": self.notes,
                 "frames": self.frames,
-                "keys": describe_keys(file.path),
-                "trial": pilot and {"page": pilot.page, "results": hash(self.results) * bool(self.results)},
+                "keys": describe_keys(file.path, file.text),
+                "trial": pilot and {"page": pilot.page, "results": hash(self.results)},  # 0 without results
+                "isTrialOld": pilot is not None and pilot.source != file.text,
             }
 
     def published(self) -> tuple[Path, dict[str, Any]]:
@@ -111,9 +111,9 @@ class Session:
             return self.pilot.count()
         return 0
 
-    def render_results(self) -> None:
+    def render_results(self, language: str) -> None:
         """Compute the results of the trial; raises SessionError or CommandError."""
-        self.results = self.pilot.render_results()
+        self.results = self.pilot.render_results(language)
 
     def start_pilot(self) -> None:
         """Start a trial in place of the former one; raises SurveyError or CommandError."""

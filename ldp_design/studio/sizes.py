@@ -1,7 +1,4 @@
-"""What a survey will show, and which changes would make it more precise, each with its effect.
-
-Margins are those of `ldp-survey size`, in closed form; a simulation checks them on request.
-"""
+"""What a survey will show, by margins in closed form, and which changes would make it more precise."""
 
 from __future__ import annotations
 
@@ -43,25 +40,22 @@ def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
     except SurveyError:  # the page shows them at their fields
         return
     before = _summarise(size)
-    yield {
-        "users": size.users,
-        "epsilon": float(size.survey.relay.epsilon if size.survey.relay else size.survey.epsilon),
-        "rows": [each.as_dict() for each in size.margins],
-    } | before
+    epsilon, rows = (size.survey.relay or size.survey).epsilon, [each.as_dict() for each in size.margins]
+    yield {"users": size.users, "epsilon": float(epsilon), "rows": rows} | before
     for name, values, operations in _list_suggestions(size, text):
-        try:
+        with suppress(LdpError, ValueError):
             after = _summarise(compute_size(apply_operations(text, operations)))
-        except (LdpError, ValueError):
-            continue
-        is_narrower = after["widest"] < before["widest"] * _MIN_GAIN
-        gain = len(before["noise"]) - len(after["noise"])
-        if gain > 0 or (is_narrower and gain == 0):
-            yield {"name": name, "values": values, "operations": operations, "before": before, "after": after}
+            is_narrower = after["widest"] < before["widest"] * _MIN_GAIN
+            gain = len(before["noise"]) - len(after["noise"])
+            if gain > 0 or (is_narrower and gain == 0):
+                change = {"name": name, "values": values, "operations": operations}
+                yield change | {"before": before, "after": after}
 
 
 def _summarise(size: Size) -> dict[str, Any]:
-    widest = max((each.share for each in size.margins), default=0.0)
-    return {"widest": min(widest, _WIDE), "noise": list(size.noise)}
+    margins = {each.name: min(each.share, _WIDE) for each in size.margins}
+    facts = {"widest": max(margins.values(), default=0.0), "together": float(size.survey.epsilon)}
+    return facts | {"margins": margins, "noise": list(size.noise)}
 
 
 def simulate_sizes(text: str) -> Iterator[dict[str, Any]]:

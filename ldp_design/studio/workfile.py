@@ -64,9 +64,9 @@ class WorkFile:
         return self._texts[self._place]
 
     @property
-    def can_move(self) -> tuple[bool, bool]:
-        """Whether there are a former and a later text, for undo and redo."""
-        return self._place > 0, self._place < len(self._texts) - 1
+    def can_move(self) -> dict[str, bool]:
+        """Whether there are a former and a later text."""
+        return {"undo": self._place > 0, "redo": self._place < len(self._texts) - 1}
 
     @property
     def is_saved(self) -> bool:

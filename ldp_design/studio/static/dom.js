@@ -1,7 +1,6 @@
 /** Makes elements: texts are never read as HTML. */
 let isRedrawing = false;
 let wanted = "";
-
 /** Focus an element as soon as it is drawn, unless somebody is typing then. */
 export const focusLater = (id) => { wanted = id; };
 
@@ -25,7 +24,6 @@ export const note = (...children) => h("p", { class: "hint" }, ...children);
 export const card = (...children) => h("div", { class: "card" }, ...children);
 export const row = (...children) => h("div", { class: "row" }, ...children);
 
-/** Focus an element that was drawn, in an open part of the page; return whether it could be. */
 function focus(element) {
   if (element && element.id === wanted) element.closest("details")?.setAttribute("open", "");
   element?.focus({ preventScroll: true });
@@ -41,14 +39,11 @@ export function redraw(parent, ...children) {
   const before = ids.slice(0, ids.indexOf(active?.id) + 1).reverse(); // if the element has gone
   const top = active?.getBoundingClientRect().top;
   const place = active?.selectionStart !== undefined && [active.selectionStart, active.selectionEnd];
-  const open = [...parent.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
+  const open = new Map([...parent.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
   isRedrawing = true; // browsers report a change of a field that is removed while somebody types in it
   parent.replaceChildren(...children.flat(3).filter(Boolean));
   isRedrawing = false;
-  for (const [id, isOpen] of open) {
-    const element = document.getElementById(id);
-    if (element) element.open = isOpen;
-  }
+  for (const each of parent.querySelectorAll("details[id]")) each.open = open.get(each.id) ?? each.open;
   const again = [isTyped ? "" : wanted, ...before].map((id) => document.getElementById(id)).find(focus);
   wanted = "";
   if (!again || again.id !== active?.id) return again?.scrollIntoView({ block: "nearest" });
@@ -61,7 +56,6 @@ export function redraw(parent, ...children) {
   if (place && again.selectionStart !== null) again.setSelectionRange(...place);
 }
 
-/** Say a sentence to people who listen to the page. */
 export function announce(text) {
   const live = document.getElementById("live");
   live.textContent = "";

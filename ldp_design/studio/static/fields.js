@@ -1,8 +1,8 @@
 /** Fields of the survey: each shows an entry, writes it when the author leaves the field, and shows its mistakes. */
 import { h, note } from "./dom.js";
 import { list } from "./kinds.js";
-import { edit, features, find, problemsAt, store } from "./store.js";
-import { formatCount, localise, t, translate } from "./words.js";
+import { edit, features, find, problemsAt, refresh, store, titleOf } from "./store.js";
+import { formatCount, localise, plainNumber, t, translate } from "./words.js";
 
 /** Return the id of an element for an entry: with the places of questions and answers, as names change. */
 export function idOf(path) {
@@ -17,7 +17,6 @@ export function idOf(path) {
   return `f-${places.join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}`;
 }
 
-/** Return the mistakes of an entry, as a list that the field names. */
 export function mistakes(path, below = false) {
   return listProblems(problemsAt(path, below), `${idOf(path)}-why`, false);
 }
@@ -27,8 +26,11 @@ export function listProblems(problems, id, isPlaced = true) {
   const place = ({ line, field: path }) => isPlaced
     && [line && t("line", line), path].filter(Boolean).map((each) => `${each}: `);
   return problems.length > 0 && h("ul", { class: "mistakes", id },
-    problems.map((each) => h("li", { class: each.severity }, place(each), translate(each.message))));
+    problems.map((each) => h("li", { class: each.severity }, place(each), translate(callNames(each.message)))));
 }
+
+const callNames = (message) => message.replace(/^[^:]+?(?= \(the label\)|: )/,
+  (names) => names.split(", ").map(titleOf).join(", "));
 
 /** Return operations that write a text or a number, or delete the entry if it is empty. */
 export function write(path, text, isNumber = false) {
@@ -41,24 +43,24 @@ export function input(path, name, { area, number, shown, placeholder, save, ...o
   const text = String(shown ?? find(...path) ?? "");
   let value = number ? localise(text) : text;
   const found = problemsAt(path);
-  const element = h(area ? "textarea" : "input", {
+  return h(area ? "textarea" : "input", {
     id: idOf(path), type: area ? null : "text", value, placeholder,
     "aria-label": name, rows: area ? 2 : null, inputmode: number ? "decimal" : null,
     "aria-invalid": found.some(({ severity }) => severity === "error") ? "true" : null,
     "aria-describedby": found.length ? `${idOf(path)}-why` : null,
-    onchange: () => {
-      const text = element.value.trim();
+    onchange: ({ target }) => {
+      const text = target.value.trim();
       if (text === value) return;
       value = text;
-      element.defaultValue = element.value;
-      void edit(() => (save ? save(text) : write(path, text, number)));
+      target.defaultValue = target.value;
+      const entered = number ? plainNumber(text) : text;
+      void edit(() => (save ? save(entered) : write(path, entered, number)));
     },
+    onblur: () => store.fresh && setTimeout(() => refresh(store.fresh = null)), // when the next field has the focus
     ...others,
   });
-  return element;
 }
 
-/** Return an input below its label, with a hint and its mistakes. */
 export function field(path, name, { hint, ...options } = {}) {
   return labelled(idOf(path), name, hint, input(path, null, options), mistakes(path));
 }
@@ -66,14 +68,12 @@ export function field(path, name, { hint, ...options } = {}) {
 const labelled = (id, name, hint, ...content) => h("div", { class: "field" },
   h("label", { for: id }, name), hint && note(hint), content);
 
-/** Return a checkbox for something that is on or off. */
 export function check(id, name, isOn, change, hint) {
   return h("div", { class: "check" },
     h("input", { type: "checkbox", id, checked: isOn, onchange: (event) => change(event.target.checked) }),
     h("label", { for: id }, name, hint && h("span", { class: "hint" }, ` ${hint}`)));
 }
 
-/** Return a list of choices below a label; `options` are pairs of value and text. */
 export function choose(id, name, options, value, change, hint) {
   let isKeyed = false; // an arrow key changes the choice, but does not make it
   const apply = () => {
@@ -96,12 +96,9 @@ export function choose(id, name, options, value, change, hint) {
 export const button = (id, text, click, { disabled, ...attributes } = {}) => h("button", {
   type: "button", id, onclick: () => disabled || click(), "aria-disabled": disabled ? "true" : null, ...attributes
 }, text);
-
-/** Return a part of the page that can be folded. */
 export const fold = (id, text, attributes, ...children) => h("details", { id, ...attributes },
   h("summary", { id: `${id}-title` }, text), children);
 
-/** Return a table with a row for each text, and a column for each language. */
 export function textGrid(rows, tags, hasActions = false) {
   const heads = [h("td", {}), ...tags.map(languageName).map((each) => h("th", { scope: "col" }, each)),
     hasActions && h("th", { scope: "col" }, h("span", { class: "hidden" }, t("actions")))];
@@ -118,7 +115,7 @@ export function languageName(tag) {
 }
 
 /** Return the cells of a text in each language; a missing one is marked. */
-export function textCells(name, tags, pathOf, { area, fallback, save, instead = "" } = {}) {
+export function textCells(name, tags, pathOf, { area, fallback, save, instead = "", ...others } = {}) {
   return tags.map((tag, place) => {
     const path = pathOf(tag);
     const text = find(...path) ?? (place === 0 ? fallback?.(tag) : undefined);
@@ -126,20 +123,16 @@ export function textCells(name, tags, pathOf, { area, fallback, save, instead = 
     return h("td", { "data-label": languageName(tag), class: lacks ? "lacks" : null },
       input(path, `${name}, ${languageName(tag)}`, {
         area, shown: text ?? "", placeholder: lacks ? t("lacks") + instead : "", lang: tag, dir: "auto",
-        save: save && ((value) => save(tag, value)),
+        save: save && ((value) => save(tag, value)), ...others,
       }), mistakes(path));
   });
 }
 
-/** Return how much of a piece of work is done. */
 export const drawProgress = (name, { done, total }, ...more) => h("p", {},
   h("progress", { max: total, value: done, "aria-hidden": "true" }), " ",
   t(name, formatCount(done), formatCount(total)), " ", more);
-
 export const h2 = (name) => h("h2", {}, t(name));
 export const h3 = (name) => h("h3", {}, t(name));
-export const heading = (name) => [h2(name), h("p", { class: "lead" }, t(`${name}_lead`))];
-
-/** Return an input of the page's own state, below its label. */
+export const heading = (name, lead = `${name}_lead`) => [h2(name), h("p", { class: "lead" }, t(lead))];
 export const ownInput = (id, name, value, take, { hint, ...attributes } = {}) => labelled(id, name, hint,
   h("input", { id, type: "text", value, oninput: (event) => take(event.target.value), ...attributes }));

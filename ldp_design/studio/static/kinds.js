@@ -3,11 +3,9 @@ import { find } from "./store.js";
 export const KINDS = ["one", "yesno", "scale", "several", "number", "bins", "edges"];
 const KEYS = ["values", "choices", "range", "bins", "edges", "ordered", "spread", "moments"];
 const ANSWERS = ["answer-1", "answer-2"];
-
 /** Return a list; whatever else a file with mistakes has is empty. */
 export const list = (value) => (Array.isArray(value) ? value : []);
 
-/** Return the kind of a feature's entries. */
 export function kindOf(entry) {
   if (entry.choices) return "several";
   if (entry.range) return entry.bins === undefined ? "number" : "bins";
@@ -23,18 +21,16 @@ export function entriesOf(kind, entry = {}) {
   const values = known.length ? known : ANSWERS;
   const range = [list(entry.range), list(entry.edges), [0, 100]].find((each) => each.length > 1);
   const limits = [range[0], range.at(-1)].map((each) => ({ number: String(each) }));
-  switch (kind) {
-    case "yesno": return { values: [true, false] };
-    case "scale": return { values, ordered: true };
-    case "several": return { choices: values };
-    case "number": return { range: limits };
-    case "bins": return { range: limits, bins: 4 };
-    case "edges": return { edges: [0, 10, 20, 50].map((each) => ({ number: String(each) })) };
-    default: return { values };
-  }
+  return {
+    yesno: { values: [true, false] },
+    scale: { values, ordered: true },
+    several: { choices: values },
+    number: { range: limits },
+    bins: { range: limits, bins: 4 },
+    edges: { edges: [0, 10, 20, 50].map((each) => ({ number: String(each) })) },
+  }[kind] ?? { values };
 }
 
-/** Return operations that give the feature at a path another kind. */
 export function changeKind(path, kind) {
   const entry = find(...path);
   const wanted = entriesOf(kind, entry);
@@ -44,10 +40,7 @@ export function changeKind(path, kind) {
   ];
 }
 
-/** Return the values of a feature or of the label as texts. */
 export const answersOf = (entry) => list(entry.values ?? entry.choices).map(String);
-
-/** Whether the file can ask for a feature together with others, or as a label. */
 export const hasValues = (entry) => Array.isArray(entry.values);
 export const isTabular = (entry) => hasValues(entry) || entry.bins !== undefined || entry.edges !== undefined;
 

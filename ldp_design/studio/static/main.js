@@ -1,12 +1,12 @@
 /** The studio's page: the parts of the work, the state of the file, and what other programs do to it. */
 import { get, post } from "./api.js";
 import { focusLater, h, redraw, row, setStage } from "./dom.js";
-import { button, choose, h2, listProblems } from "./fields.js";
+import { button, choose, h2, idOf, listProblems } from "./fields.js";
 import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
 import { drawSizes } from "./sizes.js";
 import { drawImport, drawNew } from "./start.js";
-import { isWaiting, onChange, refresh, reload, run, say, store, take } from "./store.js";
+import { find, isWaiting, onChange, problems, refresh, reload, run, say, store, take } from "./store.js";
 import { drawPage, drawTrial } from "./trial.js";
 import { language, loadWords, t } from "./words.js";
 
@@ -49,41 +49,54 @@ function drawView(view) {
   }
 }
 
-/** Show a part, perhaps with the focus on an element. */
 function go(view, id = `view-${view}`) {
   store.view = view;
+  store.message = "";
   scrollTo(0, 0);
   refresh(focusLater(id));
 }
 
+/** Show the field of the first mistake, or else the list of all, after the edits before. */
+async function goToMistake() {
+  await run(() => undefined, true);
+  const path = problems().find(({ severity }) => severity === "error")?.field?.split(".") ?? [""];
+  const [kind, name] = path[0] === "texts" ? path.slice(2) : path;
+  if (["features", "label"].includes(kind)) store.open = kind === "label" ? find("label", "name") : name;
+  store.isMoving = false;
+  go(kind === "relay" || ["users", "epsilon"].includes(name) ? "sizes" : "questions",
+    idOf(path.at(-1) === "range" ? [...path, "0"] : path));
+  if (!document.querySelector(`[id^="${CSS.escape(idOf(path))}"]`)) go("file");
+}
+
 function drawHead(isNew) {
   const { state } = store;
-  const wrong = state.problems.filter(({ severity }) => severity === "error").length;
+  const wrong = problems().filter(({ severity }) => severity === "error").length;
+  const lacking = Object.values(state.facts?.missing ?? {}).flat().length;
   return h("div", { class: "bar-top" },
     h("h1", {}, h("span", {}, t("studio")), " ", h("code", { title: state.path }, state.name)),
     !isNew && h("p", { class: "status" },
-      wrong ? button("wrong", t("mistakes", wrong), () => go("file"), { class: "small wrong" }) : t("valid"),
+      wrong ? button("wrong", t("mistakes", wrong), goToMistake, { class: "small wrong" })
+        : t(lacking ? "lacking" : "valid", lacking),
       " \u00b7 ", h("span", { id: "status" }, t(state.saved ? "saved" : "unsaved"))),
     row((!isNew || state.redo) && [
         ...["undo", "redo"].map((each) => button(each, t(each), () => step(each), { disabled: !state[each] })),
         button("save", t("save"), () => step("save"), { class: "primary", "aria-disabled": String(state.saved) })],
       choose("words", t("studio_language"), [["en", "English"], ["de", "Deutsch"]], language,
-        (tag) => loadWords(tag).then(refresh))));
+        (tag) => loadWords(tag).then(() => refresh(store.message = "")))));
 }
-
-const step = (name) => run(() => post(`api/${name}`));
 
 function drawMessages() {
   const { message, state } = store;
   return [
     isGone && h("p", { class: "alarm", role: "alert" }, t("gone")),
-    message && !isGone && h("p", { class: "alarm", role: "alert" }, message),
+    message && !isGone && h("p", { id: "message", class: "alarm", role: "alert" }, message),
     state.notice && h("p", { class: "notice" }, t(`notice_${state.notice}`)),
     state.draftProblem && h("p", { class: "alarm" }, t("no_draft", state.draftProblem)),
     state.conflict && h("div", { class: "alarm", role: "alert" }, h("p", {}, t("conflict", state.name)), row(
       button("mine", t("mine"), () => resolve(true)), button("theirs", t("theirs"), () => resolve(false))))];
 }
 
+const step = (name) => run(() => post(`api/${name}`));
 const resolve = (mine) => run(() => post("api/resolve", { mine })).then((state) => state && say(t("kept", state.kept)));
 
 /** The file as text: the truth, and the way to entries that the other parts do not show. */
@@ -101,12 +114,6 @@ function drawFile() {
     listProblems(store.state.problems),
     h("div", { class: "field" }, h("label", { for: "text" }, store.state.name), area),
     button("take-text", t("take_text"), () => run(() => post("api/text", { text })))];
-}
-
-function listen() {
-  const events = new EventSource("events");
-  events.onmessage = ({ data }) => reload(Number(data), isGone && refresh(isGone = false));
-  events.onerror = () => refresh(isGone = true);
 }
 
 // What is pressed is not exchanged before it is released.
@@ -137,5 +144,8 @@ addEventListener("keydown", (event) => {
 
 await loadWords(navigator.language);
 onChange(draw);
+focusLater("new-title");
 take(await get("api/state"));
-listen();
+const events = new EventSource("events");
+events.onmessage = ({ data }) => reload(Number(data), isGone && refresh(isGone = false));
+events.onerror = () => refresh(isGone = true);

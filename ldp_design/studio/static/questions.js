@@ -1,5 +1,5 @@
 /** The questions: a list, of which one is open; and what the survey says about itself. */
-import { card, focusLater, h, note, row } from "./dom.js";
+import { announce, card, focusLater, h, note, row } from "./dom.js";
 import {
   button, check, choose, field, fold, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
 } from "./fields.js";
@@ -7,7 +7,7 @@ import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, 
 import {
   answerOf, edit, features, find, languages, now, pathOf, problemsAt, refresh, say, store, titleOf
 } from "./store.js";
-import { localise, t } from "./words.js";
+import { localise, plainNumber, t } from "./words.js";
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"];
@@ -21,7 +21,7 @@ export function drawQuestions() {
   const names = features();
   const label = find("label");
   return [
-    ...heading("questions"),
+    ...heading("questions", find("relay", "ask") === "all" ? "questions_all" : "questions_lead"),
     drawSurvey(),
     h("ol", { class: "cards" },
       label && h("li", {}, drawCard(["label"], label, String(label.name ?? ""), null)),
@@ -31,7 +31,6 @@ export function drawQuestions() {
     drawTables()];
 }
 
-// -- the survey itself ------------------------------------------------------------------------------------
 function drawSurvey() {
   const tags = languages();
   const line = (name, pathOf, options) => textRow(t(name), textCells(t(name), tags, pathOf, options));
@@ -59,20 +58,14 @@ function drawSurvey() {
       field(["survey", "id"], t("id"), { hint: t("id_hint"), save: saveId })));
 }
 
-function saveId(id) {
-  const url = find("relay", "url");
-  const moved = url ? [{ op: "set", path: ["relay", "url"], value: url.replace(/[^/]*$/, id) }] : [];
-  return [...write(["survey", "id"], id), ...moved];
-}
+const saveId = (id) => [...write(["survey", "id"], id),
+  find("relay", "url") && { op: "set", path: ["relay", "url"], value: find("relay", "url").replace(/[^/]*$/, id) }];
 
 /** Whether a short name was made of a text, and nobody has typed it. */
 const follows = (name, text, separator) => PLACEHOLDER.test(name)
   || (text !== undefined && name.replace(/[ _]\d+$/, "") === slug(text, [], separator).replace(/[ _]\d+$/, ""));
-
 const textRow = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name),
   cells.map((each) => (each instanceof Element ? each : h("td", {}, each))));
-
-// -- a question -------------------------------------------------------------------------------------------
 const textPath = (path, tag, ...rest) => ["texts", tag, ...path, ...rest];
 
 function drawCard(path, entry, name, place) {
@@ -123,10 +116,10 @@ function drawEditor(path, entry, name, kind) {
     !isLabel && choose(idOf([...path, "kind"]), t("kind"), KINDS.map((each) => [each, t(`kind_${each}`)]), kind,
       (wanted) => edit(() => changeKind(path, wanted)), t(`hint_${kind}`)),
     isLabel && note(t("target_hint")),
-    row(drawNumbers(path, kind)),
     textGrid([textRow(t("question"), title), textRow(t("help"), help), ...answers], tags, answers.length > 0),
-    (entry.values || entry.choices) && kind !== "yesno"
-      && button(`more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
+    row(drawNumbers(path, kind)),
+    (entry.values || entry.choices) && kind !== "yesno" && row(
+      button(`more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)), note(t("keys_hint"))),
     [[], ...FURTHER_KEYS].map((key) => mistakes([...path, ...[key].flat()])),
     fold(`names-${idOf(path)}`, t("short"), { open: !tags.length }, note(t("short_hint")),
       h("div", { class: "columns" },
@@ -134,7 +127,6 @@ function drawEditor(path, entry, name, kind) {
     !isLabel && drawOptions(path, entry));
 }
 
-/** Return the rows of a question's answers, and fields for their short names. */
 function drawAnswers(path, entry, kind, tags) {
   const key = entry.choices ? "choices" : "values";
   const answers = answersOf(entry);
@@ -147,18 +139,28 @@ function drawAnswers(path, entry, kind, tags) {
       const made = isMade ? slug(text, others, " ") : known;
       return [made !== known && change(known, made), write(textPath(path, tag, "values", made), text)];
     };
-    const act = (name, text, click, disabled = false) => button(`${name}-${place}-${idOf(path)}`, text, click,
-      { class: "small", "aria-label": `${t(name)}: ${answer}`, disabled });
-    const raise = async () => {
-      const raised = (values) => values.toSpliced(place - 1, 2, values[place], values[place - 1]);
-      await edit(() => ({ op: "set", path: [...path, key], value: raised(find(...path, key)) }));
-      refresh(focusLater(`up-${place - 1}-${idOf(path)}`));
+    const act = (name, text, click) => button(`${name}-${place}-${idOf(path)}`, text, click,
+      { class: "small", "aria-label": `${t(name)}: ${answer}`, tabindex: -1 }); // keys do it, see below
+    const raised = (values) => values.toSpliced(place - 1, 2, values[place], values[place - 1]);
+    const raise = () => edit(() => ({ op: "set", path: [...path, key], value: raised(find(...path, key)) }));
+    const remove = () => edit(() => change(answer)).then(() => announce(t("removed", answer)));
+    const actions = kind === "yesno" ? "" : [place > 0 && act("up", "\u2191", raise), act("remove", "\u2715", remove)];
+    const onkeydown = (event) => {
+      const { altKey, isComposing, key, target } = event;
+      const isMeant = altKey ? key === "Delete" || (key === "ArrowUp" && place) : key === "Enter" && !isComposing;
+      if (kind === "yesno" || !isMeant) return;
+      event.preventDefault();
+      const fieldOf = (at) => idOf(textPath(path, target.lang, "values", answersOf(find(...path))[at]));
+      const next = key === "Enter" && place < answers.length - 1;
+      if (next) return void document.getElementById(fieldOf(place + 1)).focus();
+      target.blur(); // which writes the text
+      if (key === "Enter") void addAnswer(path, entry);
+      else if (key === "Delete") void remove();
+      else void raise().then(() => refresh(focusLater(fieldOf(place - 1))));
     };
-    const actions = kind === "yesno" ? "" : [
-      act("up", "\u2191", raise, place === 0), act("remove", "\u2715", () => edit(() => change(answer)))];
     const [name, shown] = [t("answer", place + 1), kind === "yesno" ? t(answer) : answer];
     const texts = textCells(
-      name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled, instead: `: ${shown}` });
+      name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled, instead: `: ${shown}`, onkeydown });
     return textRow(name, [...texts, actions]);
   });
   if (entry.missing === "category") {
@@ -183,19 +185,15 @@ async function addAnswer(path, entry) {
 }
 
 const focusOn = (path) => refresh(focusLater(idOf(path)));
-
-/** Return the operation that writes true, or deletes the entry. */
 const toggle = (path, isOn) => (isOn ? { op: "set", path, value: true } : { op: "delete", path });
-
-/** Return the answers that a condition can name. */
 const valuesOf = (name) => list(find(...pathOf(name), "values") ?? find(...pathOf(name), "choices"));
 
 function drawNumbers(path, kind) {
   const at = (key) => [...path, key];
   if (kind === "edges") {
     const shown = list(find(...at("edges"))).map(localise).join("; ");
-    const read = (text) => text.split(/[;\s]+|,\s+/).filter(Boolean).map((number) => ({ number }));
-    const save = (text) => [{ op: "set", path: at("edges"), value: read(text) }];
+    const read = (text) => text.split(/[;\s]+|,\s+/).filter(Boolean).map((each) => ({ number: plainNumber(each) }));
+    const save = (text) => ({ op: "set", path: at("edges"), value: read(text) });
     return field(at("edges"), t("edges"), { shown, save, hint: t("edges_hint") });
   }
   if (!["number", "bins"].includes(kind)) return [];
@@ -224,8 +222,8 @@ function drawCondition(path, entry) {
   const condition = entry.ask_if;
   const term = condition?.not ?? condition;
   if (condition && !term.feature) return note(t("condition_text"));
-  const known = [...features(), find("label", "name")].filter((name) => name !== path[1] && valuesOf(name).length);
-  const others = known.map((name) => [name, titleOf(name)]);
+  const others = [...features(), find("label", "name")]
+    .filter((name) => name !== path[1] && valuesOf(name).length).map((name) => [name, titleOf(name)]);
   const save = (feature, value, isNot) => edit(() => [
     { op: "set", path: [...path, "ask_if"], value: isNot ? { not: { feature, value } } : { feature, value } },
     { op: "set", path: [...path, "missing"], value: "category" }]);
@@ -244,7 +242,6 @@ function drawCondition(path, entry) {
       (text) => save(term.feature, answers.find((each) => String(each) === text), isNot)));
 }
 
-// -- more questions, the label, tables --------------------------------------------------------------------
 function drawAdd() {
   const add = async (kind) => {
     let path;
@@ -252,7 +249,7 @@ function drawAdd() {
     await edit(() => {
       const names = features();
       path = ["features", slug(`question-${names.length + 1}`, names, "-")];
-      store.open = path[1];
+      store.open = store.fresh = path[1];
       const value = { entries: { ...entriesOf(kind), missing: "category" }, after: names.at(-1) ?? "" };
       const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
       return [{ op: "add", path, value },

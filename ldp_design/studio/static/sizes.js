@@ -2,17 +2,17 @@
 import { readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
 import { button, check, drawProgress, field, fold, h3, heading, idOf, mistakes, write } from "./fields.js";
-import { answerOf, edit, fail, find, refresh, store, titleOf } from "./store.js";
+import { answerOf, edit, fail, find, refresh, say, store, titleOf } from "./store.js";
 import { formatCount, formatNumber, formatOdds, formatPoints, formatShare, localise, t } from "./words.js";
-const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
 const REST_MS = 200;
 let [asked, suggestions, timer, stop] = [-1, [], 0, new AbortController()];
 let [simulation, stopSimulation] = [null, null];
 
-/** Return the epsilon that the author promises to people. */
-const promised = () => Number(find("relay", "epsilon") ?? find("survey", "epsilon") ?? 1);
-export const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
+const valid = { users: 1000, epsilon: 1 }; // the last ones: a mistake moves no slider
+const keep = (name, found) => (valid[name] = Number(found) > 0 ? Number(found) : valid[name]);
+const promised = () => keep("epsilon", find("relay", "epsilon") ?? find("survey", "epsilon"));
+export const people = () => keep("users", find("survey", "users"));
 const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 
 /** Ask the server for the margins of this version, and then for suggestions; an edit ends it. */
@@ -62,8 +62,9 @@ export function drawSizes() {
 /** Return a field for a number, and a slider; while it moves, the margins are estimated by a rule of thumb. */
 function slider(id, path, value, place, [low, high, step], read) {
   const save = (text) => {
-    const batch = id === "people" && find("relay") && Math.max(Math.floor(Number(text) * 0.6), 2);
-    return [write(path, text, true), batch && { op: "set", path: ["relay", "batch"], value: batch }, { op: "fit" }];
+    const batch = id === "people" && find("relay") && Math.floor(Number(text) * 0.6);
+    return [write(path, text, true),
+      batch > 0 && { op: "set", path: ["relay", "batch"], value: Math.max(batch, 2) }, { op: "fit" }];
   };
   const range = h("input", {
     id, type: "range", min: low, max: high, step, value: String(place), "aria-label": t("slider", t(id)),
@@ -88,16 +89,18 @@ function estimate(users, epsilon) {
   if (!size) return;
   const factor = Math.sqrt(size.users / users) * noise(epsilon) / noise(size.epsilon);
   document.getElementById("margins").replaceChildren(...[drawMargins(factor)].flat());
-  document.getElementById("belief").textContent = describeBelief(epsilon);
+  document.getElementById("belief").textContent = describeBelief(epsilon, true);
 }
 
+const believe = (bound) => formatShare(Math.ceil(1000 / (1 + (1 / BELIEF - 1) * Math.exp(-bound))) / 1000);
+
 /** Say what a report can change at most: a bound, rounded up. */
-function describeBelief(epsilon) {
-  const believe = (bound) => formatShare(Math.ceil(1000 / (1 + (1 / BELIEF - 1) * Math.exp(-bound))) / 1000);
+function describeBelief(epsilon, isMoving = false) {
   const words = t("belief", formatShare(BELIEF), believe(epsilon));
   const both = Number(find("survey", "epsilon")); // what relay and collector learn together
   const delta = find("relay", "delta");
-  return delta ? `${words} ${t("belief_relay", formatOdds(delta), formatNumber(both), believe(both))}` : words;
+  if (!delta || !store.state.facts) return words;
+  return `${words} ${t(isMoving ? "computing" : "belief_relay", formatOdds(delta), formatNumber(both), believe(both))}`;
 }
 
 function drawMargins(factor = 1) {
@@ -145,10 +148,9 @@ function drawSimulation() {
     button("simulate", t(stopSimulation ? "simulate_stop" : "simulate"),
       () => (stopSimulation ? stopSimulation.abort() : simulate()), { disabled: !store.state.facts }),
     stopSimulation && drawProgress("simulating", { done, total }),
-    note(version === store.state.version ? t("simulated_all", done) : t("simulate_hint"))];
+    !stopSimulation && note(version === store.state.version ? t("simulated_all", done) : t("simulate_hint"))];
 }
 
-/** Return how a result is called: by the title of a question, of one of its answers, or of a table's questions. */
 export function callResult(name) {
   const call = (each) => {
     const [feature, choice] = each.split(": ");
@@ -158,7 +160,6 @@ export function callResult(name) {
   return name.split(" x ").map(call).join(" \u00d7 ");
 }
 
-/** Draw an interval on a line from 0 to 100%; its ends are cut where the line ends. */
 function drawBar(centre, margin) {
   const [low, high] = margin === null ? [0, 1] : [Math.max(centre - margin, 0), Math.min(centre + margin, 1)];
   return h("svg", { viewBox: "0 0 200 20", class: "bar", "aria-hidden": "true", preserveAspectRatio: "none" },
@@ -178,20 +179,31 @@ function drawRelay() {
       !find("waves") && ["opens", "closes"].map((key) => field(["relay", key], t(`relay_${key}`), { number: true })),
       ["collector_key", "relay_key"].map((key) => field(["relay", key], t(key), { hint: t("relay_key_hint") }))),
     mistakes(["relay", "epsilon"]), mistakes(["relay"]),
-    button("fit", t("fit"), () => edit(() => ({ op: "fit" }))));
+    button("fit", t("fit"), () => edit(() => ({ op: "fit" })).then(
+      () => say(t("fitted", localise(find("survey", "epsilon")))))));
 }
 
 function drawSuggestions() {
   const name = (value) => (typeof value === "number" ? formatCount(value) : callResult(value));
+  const current = suggestions.filter(({ version }) => version === store.state.version);
   return card(h3("suggestions"),
-    note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
-    h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
+    note(t(current.length ? "suggestions_hint" : "suggestions_none")),
+    h("ul", { class: "plain suggestions" }, current.map((each, place) => h("li", {},
       button(`suggestion-${place}`, t(`suggest_${each.name}`, ...Object.values(each.values).map(name)),
         () => edit(() => each.operations)),
       h("span", {}, describeEffect(each.before, each.after))))));
 }
 
-const describeEffect = (before, after) => [
-  before.widest !== after.widest && t("effect", formatPoints(before.widest), formatPoints(after.widest)),
-  before.noise.length > 0 && after.noise.length === 0 && t("effect_enough"),
-  after.noise.length > 0 && t("effect_noise", before.noise.length, after.noise.length)];
+function describeEffect(before, after) {
+  const ratio = (name) => before.margins[name] / after.margins[name];
+  const [most] = Object.keys(after.margins).filter(ratio).sort((one, other) => ratio(other) - ratio(one));
+  return [
+    before.widest !== after.widest && t("effect", formatPoints(before.widest), formatPoints(after.widest)),
+    before.noise.length > 0 && after.noise.length === 0 && t("effect_enough"),
+    after.noise.length > 0 && t("effect_noise", before.noise.length, after.noise.length),
+    ratio(most) > 1.1 * before.widest / after.widest
+      && t("effect_most", callResult(most), formatPoints(before.margins[most]), formatPoints(after.margins[most])),
+    after.together > before.together && h("strong", {}, t("effect_price", formatNumber(before.together),
+      believe(before.together), formatNumber(after.together), believe(after.together)))];
+}
+

@@ -12,7 +12,7 @@ export function drawNew() {
     event.preventDefault();
     const languages = [language, form.second].filter(Boolean);
     await run(() => post("api/new", { title: form.title.trim() || t("untitled"), languages }));
-    refresh(store.open = features()[0]);
+    refresh(store.open = store.fresh = features()[0]);
   };
   const others = ["en", "de", "fr", "es"].filter((tag) => tag !== language).map((tag) => [tag, languageName(tag)]);
   return [
@@ -25,7 +25,6 @@ export function drawNew() {
         button("example", t("start_example"), () => run(() => post("api/new", { example: true })))))];
 }
 
-/** A place to drop a form or a table; it can be chosen with the keyboard, too. */
 export function drawImport(isNew) {
   const take = (file, options) => {
     if (asked = file) say(t("computing"));

@@ -1,7 +1,7 @@
 /** The survey as the server describes it, and the queue of edits. */
 import { get, post } from "./api.js";
 import { announce } from "./dom.js";
-import { t, translate } from "./words.js";
+import { language, t, translate } from "./words.js";
 export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
 let queue = Promise.resolve();
@@ -9,11 +9,7 @@ let waiting = 0;
 const renamings = [];
 let drawn = 0; // how many of them the author sees
 let known = Infinity;
-
-export function onChange(listener) {
-  draw = () => listener(drawn = renamings.length);
-}
-
+export const onChange = (listener) => { draw = () => listener(drawn = renamings.length); };
 /** Draw the page again, unless fields would be exchanged under the author's hand: edits wait, or a slider moves. */
 export const refresh = () => waiting || store.isMoving || draw();
 
@@ -40,7 +36,6 @@ export function run(step, isQuiet = false) {
 
 export const fail = ({ message }) => say(message ? translate(message) : t("gone"));
 
-/** Show a sentence, and say it to people who listen to the page. */
 export function say(message) {
   store.message = message;
   announce(message.textContent ?? message);
@@ -80,7 +75,6 @@ export const now = (path) => renamings.slice(known).reduce((found, { around, old
   return isSame ? found.with(place, fresh) : found;
 }, path);
 
-/** Remember the names that operations have changed. */
 function remember({ op, path, value }) {
   if (op === "rename") renamings.push({ around: path.slice(0, -1), old: path.at(-1), fresh: value });
   if (op !== "value" || value.old === undefined || value.new === undefined) return;
@@ -90,24 +84,25 @@ function remember({ op, path, value }) {
 export const reload = (version) => version > store.state.version && run(() => get("api/state"), true);
 export const isWaiting = () => waiting > 0;
 export const isValid = () => store.state.problems.every(({ severity }) => severity !== "error");
-
-/** Return an entry of the survey's tables, or undefined. */
 export const find = (...path) => now(path).reduce((table, key) => table?.[key], store.state.tables);
 export const features = () => Object.keys(find("features") ?? {});
 export const languages = () => Object.keys(find("texts") ?? {});
-
 const names = () => [find("label", "name"), ...features()];
-
 export const pathOf = (name) => (name === find("label", "name") ? ["label"] : ["features", name]);
-const textOf = (name, ...rest) => find("texts", languages()[0], ...pathOf(name), ...rest);
+const textOf = (name, ...rest) => [language, languages()[0]]
+  .map((tag) => find("texts", tag, ...pathOf(name), ...rest)).find(Boolean);
 
-/** Return the words of a question or of an answer in the survey's first language, or else its name. */
+/** Return the words of a question or of an answer in the studio's or the survey's first language, or its name. */
 export const titleOf = (name) => textOf(name, "title") || name;
 export const answerOf = (name, answer) => textOf(name, "values", String(answer))
   || (typeof answer === "boolean" ? t(String(answer)) : String(answer));
 
+/** Return mistakes and warnings, without the text that a question lacks whose first field was not left yet. */
+export const problems = () => store.state.problems.filter(({ field }) => !store.fresh
+  || field !== ["texts", languages()[0], "features", store.fresh, "title"].join("."));
+
 /** Return the sentences of `check` about an entry; with `below`, also about all in it. */
 export function problemsAt(path, below = false) {
   const field = path.join(".");
-  return store.state.problems.filter((each) => each.field === field || (below && each.field?.startsWith(`${field}.`)));
+  return problems().filter((each) => each.field === field || (below && each.field?.startsWith(`${field}.`)));
 }

@@ -4,13 +4,12 @@ import { announce, card, h, row, setStage } from "./dom.js";
 import { button, choose, drawProgress, h2, heading, languageName, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { people } from "./sizes.js";
-import { formatCount, t } from "./words.js";
+import { formatCount, language as spoken, t } from "./words.js";
 const COUNT_MS = 1500;
 let look = { language: "", width: "phone" };
 let [preview, progress] = [null, null];
 let [reports, count] = [0, "100"];
 
-/** Return a frame without origin, and send it something as soon as it is ready. */
 function makeFrame(file, title, content, listen = () => {}) {
   const element = h("iframe", { src: `${store.state.frames}/${file}`, title, sandbox: "allow-scripts allow-forms" });
   addEventListener("message", ({ data, source }) => {
@@ -45,7 +44,7 @@ export function drawPage() {
 export function drawTrial() {
   const { facts, trial } = store.state;
   const start = () => run(async () => { progress = null; reports = 0; return post("api/trial"); });
-  const results = () => run(async () => { announce(t("computing")); return post("api/results"); });
+  const results = () => run(async () => post("api/results", { language: spoken }, announce(t("computing"))));
   setStage(trial?.results ? `results?${trial.results}` : "", t("trial_results"), "wide", () =>
     h("iframe", { src: `results?${trial.results}`, title: t("trial_results"), sandbox: "allow-same-origin" }));
   return [
@@ -56,6 +55,7 @@ export function drawTrial() {
       find("waves") && h("p", {}, t("trial_waves")),
       find("survey", "enrolment") && h("p", {}, t("trial_invited")),
       button("trial-start", t("trial_start"), start, { class: "primary" })),
+    trial && store.state.isTrialOld && h("p", { class: "notice" }, t("trial_old")),
     trial && h("ol", { class: "steps card" },
       h("li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")), " ",
         h("span", { class: "hint" }, t("trial_open_hint"))),
@@ -72,7 +72,6 @@ export function drawTrial() {
         h("span", { class: "hint" }, t("trial_end_hint"))))];
 }
 
-/** Show how many reports the collector has counted, as long as the trial is shown. */
 setInterval(async () => {
   if (store.view !== "trial" || !store.state?.trial) return;
   const before = reports;

@@ -21,10 +21,15 @@ export function translate(message) {
   return h("span", {}, fill(shown, pattern.exec(message).slice(1).map(localise)));
 }
 
-/** Return a number of the survey file or of the server with the comma of the page's language. */
 export const localise = (text) => (language === "de" && /^-?[\d,]+(\.\d+)?$/.test(text)
   ? String(text).replace(/[.,]/g, (each) => (each === "." ? "," : ".")) : text);
 
+/** Return a number that somebody typed as the file has it: without separators of thousands, with a point. */
+export const plainNumber = (text) => {
+  const [thousands, point] = language === "de" ? [".", ","] : [",", "."];
+  const isGrouped = new RegExp(`^-?[1-9]\\d{0,2}([${thousands}\\s\u2019']\\d{3})+([${point}]\\d+)?$`).test(text);
+  return (isGrouped ? text.replace(/[^\d,.-]/g, "").replaceAll(thousands, "") : text).replace(",", ".");
+};
 const fill = (text, holes) => text.replace(/\{(\d)\}/g, (_, place) => String(holes[place]));
 export const t = (name, ...holes) => fill(words[name] ?? name, holes);
 export const formatCount = (number) => Number(number).toLocaleString(language);

@@ -133,3 +133,22 @@ def test_a_question_that_is_opened_stays_in_view(chromium, tmp_path):
         expect(page.locator("#card-7")).to_have_attribute("aria-expanded", "true")
         expect(page.locator("#card-7")).to_be_in_viewport()
         author.context.close()
+
+
+@pytest.mark.parametrize("author", [(EXAMPLE, {"viewport": {"width": 1200, "height": 850}})], indirect=True)
+def test_a_new_question_stands_below_the_header_and_its_languages_are_equally_wide(author):
+    page = author.open()
+    for tag in ("en", "de"):
+        page.get_by_label("Add a language").select_option(tag)
+        expect(page.get_by_label(f"Title, {'English' if tag == 'en' else 'German'}")).to_be_visible()
+    page.locator("#add-one").click()
+    expect(page.get_by_label("Question, English")).to_be_focused()
+    expect(page.locator("#save")).to_be_in_viewport(ratio=1)
+    header = page.locator("header").bounding_box()
+    card = page.locator("[aria-expanded=true]").bounding_box()
+    assert card["y"] >= header["y"] + header["height"]
+    widths = [
+        page.get_by_label(f"Question, {name}").bounding_box()["width"] for name in ("English", "German")
+    ]
+    assert abs(widths[0] - widths[1]) < 2
+    assert page.locator(".grid th[scope=row]").last.bounding_box()["width"] > 100

@@ -179,3 +179,86 @@ def test_300_questions_stay_usable(chromium, tmp_path):
         assert_accessible(page)
         author.context.close()
         assert author.errors == []
+
+
+@NEW
+def test_answers_are_written_with_enter_and_no_button_stands_between_them(author):
+    page = author.open()
+    expect(page.get_by_label("What is the survey called?")).to_be_focused()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_label("Answer 1, English").fill("By car")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Answer 2, English")).to_be_focused()
+    page.keyboard.type("By bus")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Answer 3, English")).to_be_focused()
+    page.keyboard.type("On foot")
+    page.keyboard.press("Shift+Tab")
+    expect(page.get_by_label("Answer 2, English")).to_be_focused()
+    page.keyboard.press("Alt+ArrowUp")
+    expect(page.get_by_label("Answer 1, English")).to_have_value("By bus")
+    expect(page.get_by_label("Answer 1, English")).to_be_focused()
+    page.keyboard.press("Alt+Delete")
+    expect(page.get_by_label("Answer 3, English")).to_have_count(0)
+    expect(page.locator("#live")).to_contain_text("was deleted")
+    assert 'values = ["by car", "on foot"]' in author.save()
+
+
+@NEW
+def test_a_kind_chosen_with_the_keyboard_leads_to_the_question_and_then_to_its_limits(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_label("Kind of answer").focus()
+    page.keyboard.type("A number")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Smallest number")).to_be_visible()
+    expect(page.get_by_label("Question, English")).to_be_focused()
+    for name in ("Help below it, English", "Words for leaving it out, English", "Smallest number"):
+        page.keyboard.press("Tab")
+        expect(page.get_by_label(name)).to_be_focused()
+
+
+def test_the_count_of_mistakes_leads_to_the_field(author):
+    page = author.open()
+    page.get_by_role("button", name="income").first.click()
+    author.fill("Number of bins", "1")
+    page.get_by_role("button", name="income").first.click()
+    author.go("publish")
+    page.get_by_role("button", name="mistakes: 1").click()
+    expect(page.get_by_label("Number of bins")).to_be_focused()
+    page.get_by_role("button", name="Undo").click()
+    author.go("file")
+    page.get_by_label("survey.toml").fill(EXAMPLE + "\n[colours]\n")
+    page.get_by_role("button", name="Use this text").click()
+    author.go("questions")
+    page.get_by_role("button", name="mistakes: 1").click()
+    expect(page.get_by_text("colours: ")).to_be_visible()
+
+
+def test_a_new_question_is_no_mistake_before_its_field_was_left(author):
+    page = author.open()
+    page.get_by_label("Add a language").select_option("en")
+    expect(page.locator("#wrong")).to_have_text("mistakes: 5")
+    page.locator("#add-yesno").click()
+    field = page.get_by_label("Question, English")
+    expect(field).to_be_focused()
+    expect(field).not_to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#wrong")).to_have_text("mistakes: 5")
+    page.keyboard.press("Tab")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#wrong")).to_have_text("mistakes: 6")
+
+
+@NEW
+def test_missing_texts_are_counted_and_unlisted_answers_warn_only_if_an_answer_is_needed(author):
+    page = author.open()
+    page.get_by_label("A second language").select_option("de")
+    page.get_by_role("button", name="Begin", exact=True).click()
+    author.fill("Question, English", "How do you travel?")
+    expect(page.locator(".status")).to_contain_text("no mistakes, missing texts:")
+    page.get_by_role("button", name="Add an answer").click()
+    author.fill("Answer 3, English", "By car")
+    warning = page.get_by_text("How do you travel?: people whose answer is not listed")
+    expect(page.get_by_text("whose answer is not listed")).to_have_count(0)
+    page.get_by_label("May be left out").uncheck()
+    expect(warning).to_be_visible()

@@ -100,3 +100,49 @@ def test_a_survey_with_waves_is_sized_for_one_wave(author):
     expect(page.locator("#margins")).to_contain_text("Computed for 5,000 people")
     author.go("page")
     expect(page.frame_locator("iframe").locator("form")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("author", "many", "few"),
+    [((EXAMPLE, {}), "3,000", "0.5"), ((EXAMPLE, {"locale": "de-DE"}), "3.000", "0,5")],
+    indirect=["author"],
+)
+def test_thousands_are_typed_as_the_page_writes_them(author, many, few):
+    page = author.open()
+    author.go("sizes")
+    page.locator("#f-survey-users").fill(many)
+    page.locator("#f-survey-users").press("Tab")
+    expect(page.locator("#f-survey-users")).to_have_value("3000")
+    page.locator("#f-survey-epsilon").fill(few)
+    page.locator("#f-survey-epsilon").press("Tab")
+    author.is_verified()
+    text = author.save()
+    assert "users = 3000" in text
+    assert "epsilon = 0.5" in text
+
+
+def test_a_number_that_is_none_moves_no_slider_and_gives_no_advice(author):
+    page = author.open()
+    author.go("sizes")
+    before = page.locator("#people").input_value()
+    expect(page.get_by_role("button", name="Send through a relay")).to_be_visible()
+    author.fill("People who will answer", "many")
+    expect(page.locator("#f-survey-users")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#people")).to_have_value(before)
+    page.get_by_label("Send through a relay").check()
+    expect(page.locator("#belief")).to_contain_text("at most believe that it is")
+    expect(page.locator("#belief")).not_to_contain_text("If they work together")
+    expect(page.get_by_role("button", name="Send through a relay")).to_have_count(0)
+
+
+def test_advice_that_costs_privacy_names_its_price(author):
+    page = author.open()
+    author.go("sizes")
+    page.get_by_label("Send through a relay").check()
+    advice = page.locator(".suggestions li", has_text="Let everybody answer all questions")
+    expect(advice).to_contain_text("The price: if relay and collector work together, epsilon is")
+    expect(advice).to_contain_text("can become")
+    page.get_by_role("button", name="Undo").click()
+    author.is_verified()
+    fewer = page.locator(".suggestions li", has_text="bins instead of")
+    expect(fewer.first).not_to_contain_text("The price")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from encoders.survey.display_texts import display_texts
 from encoders.survey.features import CategoricalFeature, Choices
 from encoders.survey.plan import Plan
 
@@ -69,16 +70,16 @@ def nonresponse_warnings(plan: Plan) -> list[str]:
 
 def locate_nonresponse(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
     """Return each warning of :func:`nonresponse_warnings`, after the path of the first entry it is about."""
-    label, causes = plan.row_label, find_nonresponse_causes(plan)
+    label, causes, quoted = plan.row_label, find_nonresponse_causes(plan), _quote_titles(plan)
     inputs = {each.name for each in plan.projection.inputs} if plan.projection else set()
 
     def path_of(name: str) -> tuple[str, ...]:
         return ("projection", "inputs", name) if name in inputs else ("features", name)
 
-    incomplete = list(causes.incomplete)
-    path = path_of(incomplete[0]) if incomplete else ("label", "values")
+    incomplete = [quoted[each] for each in causes.incomplete]
+    path = path_of(causes.incomplete[0]) if incomplete else ("label", "values")
     if causes.is_label_incomplete:
-        incomplete.append(f"{label.name} (the label)")
+        incomplete.append(f"{quoted[label.name]} (the label)")
     found: list[tuple[tuple[str, ...], str]] = []
     if incomplete:
         text = (
@@ -89,18 +90,28 @@ def locate_nonresponse(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
         found.append((path, text))
     if causes.required:
         text = (
-            f"{', '.join(causes.required)}: a person without an answer cannot report, and their silence "
-            'reveals that: add missing = "category" (nothing to do if everybody has an answer)'
+            f"{', '.join(quoted[each] for each in causes.required)}: a person without an answer cannot "
+            'report, and their silence reveals that: add missing = "category" '
+            "(nothing to do if everybody has an answer)"
         )
         found.append((path_of(causes.required[0]), text))
     if causes.is_label_required:
         text = (
-            f"{label.name} (the label): a person without a label cannot report, and their silence reveals "
-            'that: add a value such as "unknown", which becomes a class and costs precision '
+            f"{quoted[label.name]} (the label): a person without a label cannot report, and their silence "
+            'reveals that: add a value such as "unknown", which becomes a class and costs precision '
             "(nothing to do if everybody has a label)"
         )
         found.append((("label", "values"), text))
     return found
+
+
+def _quote_titles(plan: Plan) -> dict[str, str]:
+    """Return the question of each entry in quotes, or its name if the survey has no text for it."""
+    texts = display_texts(plan)
+    titles = {name: entry.title for name, entry in texts.features.items()}
+    if texts.label:
+        titles[plan.row_label.name] = texts.label.title
+    return {name: name if title == name else f"“{title}”" for name, title in titles.items()}
 
 
 def _is_for_the_rest(value: str) -> bool:

@@ -41,7 +41,9 @@ def _write_parts(parts: Sequence[document.Part | document.Section], how_to_see_a
                 yield from ("", *_write_part(table, how_to_see_all))
             elif isinstance(table, document.PlainTable):
                 lines = _write_part(replace(table, rows=table.rows[:MAX_VALUES]), how_to_see_all)
-                yield from ("", f"  {section.heading}: {table.caption}", *(f"  {line}" for line in lines))
+                heading = str(section.heading)
+                colon = "" if heading.endswith("?") else ":"
+                yield from ("", f"  {heading}{colon} {table.caption}", *(f"  {line}" for line in lines))
                 if len(table.rows) > MAX_VALUES:
                     more = Counted(len(table.rows) - MAX_VALUES, "more row")
                     yield f"    ... and {more}: {how_to_see_all}"

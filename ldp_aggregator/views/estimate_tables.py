@@ -204,6 +204,13 @@ def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
     }
 
 
+def find_title(plan: AnyPlan, name: str) -> str:
+    """Return the question of the label or of a feature, or its name if the survey has no text for it."""
+    texts = display_texts(plan, LANGUAGE.get().tag)
+    entry = texts.label if name == plan.row_label.name else texts.features.get(name)
+    return entry.title if entry else name
+
+
 def find_class_texts(plan: AnyPlan) -> Mapping[str, str]:
     return find_texts(plan, plan.label.name)
 

@@ -7,7 +7,6 @@ from itertools import groupby, islice
 
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.display_texts import display_texts
 from encoders.survey.features import BinnedFeature, Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import count_values
@@ -36,9 +35,9 @@ from ldp_aggregator.views.estimate_tables import (
     build_share_tables,
     find_class_texts,
     find_texts,
+    find_title,
     show_values,
 )
-from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import (
     WORDS,
@@ -81,9 +80,9 @@ def build_shares(results: Results, table: Sequence[EstimateRow]) -> Section:
     parts = [
         Section(
             id=f"shares-{index}",
-            heading=entry.name,
+            heading=find_title(plan, entry.name),
             parts=[
-                *_find_question(plan, entry),
+                *_find_name(plan, entry),
                 Note(_describe_feature(entry, result)),
                 *shown,
                 *build_cumulative(plan, entry, rows.get(entry.name, [])),
@@ -147,7 +146,7 @@ def build_features(results: Results, table: Sequence[EstimateRow]) -> Section:
     parts = [
         Section(
             id=f"feature-{index}",
-            heading=entry.name,
+            heading=find_title(plan, entry.name),
             marked=result.distinguishable,
             parts=[
                 *tables.get(entry.name, []),
@@ -163,10 +162,10 @@ def build_features(results: Results, table: Sequence[EstimateRow]) -> Section:
     return make_section("features", [Note(note), *comparing, *parts])
 
 
-def _find_question(plan: AnyPlan, entry: Feature) -> list[Statement]:
-    texts = display_texts(plan, LANGUAGE.get().tag).features if plan.texts else {}
-    question = texts[entry.name].title if entry.name in texts else entry.name
-    return [] if question == entry.name else [TEXTS.find("tables.question", question=question)]
+def _find_name(plan: AnyPlan, entry: Feature) -> list[Statement]:
+    """Return the name of a feature, under which the CSV file has it, if the heading is its question."""
+    is_named = find_title(plan, entry.name) == entry.name
+    return [] if is_named else [TEXTS.find("tables.name", name=entry.name)]
 
 
 def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Statement:
@@ -202,7 +201,7 @@ def build_relevance(results: Results) -> Section:
         mark = Mark(value=value, single=(low, high)) if known else None
         row = RelevanceRow(
             anchor=f"feature-{index + 1}",
-            name=feature.name,
+            name=find_title(results.plan, feature.name),
             marked=feature.distinguishable,
             chart=draw_mark(Axis(0.0, 1.0), mark),
             text=format_relevance(feature.relevance),

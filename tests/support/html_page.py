@@ -103,6 +103,8 @@ def named_statements() -> Iterator[None]:
     """Let pages that are rendered meanwhile show the identifier and the basis of each statement."""
 
     def write(statement: Statement) -> Markup:
+        if statement.id.startswith("page."):  # words of a template are no statement
+            return write_statement(statement)
         return Markup("[{}, {}] {}").format(statement.id, statement.basis, write_statement(statement))
 
     with patch("ldp_aggregator.render.html.write_statement", write):

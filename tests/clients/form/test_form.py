@@ -46,7 +46,7 @@ def test_texts_of_the_survey_are_never_markup(visit):
 def test_the_promise_is_rounded_up(visit):
     page = visit()
     expect(page.get_by_text("by a factor of at most 2.72")).to_be_visible()
-    expect(page.get_by_text("can be at most 74% sure")).to_be_visible()
+    expect(page.get_by_text("can be at most 73.2% sure")).to_be_visible()
 
 
 def test_a_question_that_does_not_concern_the_person_is_hidden_and_needs_no_answer(visit):

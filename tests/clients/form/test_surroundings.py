@@ -111,7 +111,7 @@ def test_a_host_with_a_strict_policy_shows_the_form_without_style_in_such_a_brow
         expect_status(page, "Nothing was sent. Please decide")
 
 
-FRAMED = "open this survey in a window of its own"
+FRAMED = "open this survey in its own window"
 
 
 @pytest.mark.parametrize("attribute", ["", 'sandbox="allow-scripts allow-popups"'])
@@ -236,7 +236,7 @@ def test_blocked_cookies_and_site_data_are_explained(chromium, site, tmp_path):
     ) as context:
         page = context.new_page()
         page.goto(site.page)
-        expect_status(page, "Allow it cookies and site data")
+        expect_status(page, "Allow cookies and site data")
         expect(page.get_by_role("button", name="Try again")).to_be_visible()
 
 

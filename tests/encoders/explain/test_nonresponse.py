@@ -63,12 +63,24 @@ def test_a_survey_that_everybody_can_answer_is_not_warned_about():
 
 
 def test_a_list_without_a_value_for_other_answers_is_named_with_the_remedy():
-    (warning,) = warnings(', "other"]', "]")
+    warning, _ = warnings('other"]\nmissing = "category"', 'another"]')
     assert warning.startswith(
         "city: a person whose answer is not listed cannot report, and their silence reveals"
     )
     assert 'add "other" to values' in warning
     assert "\n" not in warning
+    assert re.search(r" \(nothing to do if [a-z ]+\)$", warning)
+
+
+def test_a_list_that_may_be_left_out_is_not_warned_about():
+    assert warnings(', "other"]', "]") == []
+
+
+def test_a_warning_quotes_the_question_of_the_texts():
+    text = '[texts.en.features.size]\ntitle = "How tall are you?"\n'
+    survey = SURVEY.replace('[0, 10]\nmissing = "category"', "[0, 10]") + text
+    (warning,) = nonresponse_warnings(read_survey(survey).compile())
+    assert warning.startswith("“How tall are you?”: a person without an answer")
 
 
 def test_a_label_of_several_classes_is_named_too():
@@ -86,11 +98,10 @@ def test_a_label_without_a_value_for_people_without_a_label_is_named_with_the_re
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (', "other"]', "]"),
         ('other"]\nmissing = "category"', 'other"]'),
         ('["yes", "no", "unknown"]', '["yes", "no"]'),
     ],
-    ids=["an incomplete list", "a missing answer", "a missing label"],
+    ids=["a missing answer", "a missing label"],
 )
 def test_every_warning_ends_with_the_case_in_which_nothing_is_to_do(old, new):
     (warning,) = warnings(old, new)

@@ -115,7 +115,7 @@ def test_a_missing_answer_is_not_the_most_frequent_value():
 def test_several_answers_are_one_table_with_one_row_for_missing_answers(trained):
     page = parse_page(render_page(read_results(trained[0] / "model.json")))
     section = page.section("shares-2")
-    assert section.find("h3")[0].text == "cups"
+    assert section.find("h3")[0].text == "Which cups do you use?"
     names = [row[0] for row in section.table("Share of people who ticked each choice").rows()]
     assert names == ["A small cup (small)", "A large cup (large)", "(missing)"]
     rows = [line.split(",")[:3] for line in (trained[0] / "table.csv").read_text().splitlines()]

@@ -1,6 +1,5 @@
 """The dossier answers the questions of a review board, and every statement has a basis."""
 
-import math
 import re
 import shlex
 import subprocess
@@ -308,6 +307,19 @@ def test_warnings_of_nonresponse_are_in_the_dossier(make):
     assert "People who leave tea or" in summary
 
 
+def test_an_empty_answer_is_only_mentioned_if_a_question_may_be_left_out(make):
+    survey = SLEEP.replace('missing = "category"\n', "")
+    facts = [describe_people(make(each)) for each in (SLEEP, survey)]
+    texts = [" ".join(map(str, TEXTS.section("questions", each))) for each in facts]
+    assert ["Where the survey takes an empty answer" in each for each in texts] == [True, False]
+
+
+def test_all_languages_of_the_texts_are_listed(make):
+    french = SLEEP_TEXTS[SLEEP_TEXTS.index("[texts.en") :].replace("texts.en", "texts.fr")
+    text = SLEEP + SLEEP_TEXTS + french
+    assert describe_people(make(text)).consent.languages == "en, fr"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "words"), [("1.0", "But they cannot be certain"), ("4", "almost as well")]
@@ -316,7 +328,7 @@ def test_the_consent_text_does_not_promise_more_than_epsilon(make, epsilon, word
     source = make(SLEEP.replace("epsilon = 1.0", f"epsilon = {epsilon}"))
     text = read_consent(source)
     assert words in text
-    assert f"can be at most {math.ceil(100 * update_belief(0.5, source.odds_factor()))} in 100" in text
+    assert f"can be at most {source.belief_after(0.5)}." in text
 
 
 def test_the_consent_text_is_short_and_names_the_author(make):

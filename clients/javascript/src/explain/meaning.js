@@ -17,7 +17,7 @@ const SQUARE = 2;
  * @typedef {object} Wording
  * @property {(feature: Feature) => string} title of a feature or of the label
  * @property {(feature: Feature, value: string) => string} value
- * @property {typeof ANSWERS} words
+ * @property {typeof ANSWERS & { point?: string }} words with the decimal point of the language
  */
 
 /** @type {Wording} */
@@ -28,7 +28,7 @@ const NAMES = { title: ({ name }) => name, value: (_, value) => value, words: AN
  *
  * @param {Plan} plan
  * @param {import("../survey/display_texts.js").DisplayTexts} [texts]
- * @param {typeof ANSWERS} [words] the words of this language
+ * @param {Wording["words"]} [words] the words of this language
  * @returns {Wording}
  */
 export function wordingOf({ rowSchema }, texts, words = ANSWERS) {
@@ -150,11 +150,13 @@ function codeText(feature, code, { moment, width }, { value, words }) {
   const { kind, missing, size, values } = feature;
   if (missing === "category" && code === size - 1) return missingText(feature, value, words);
   if (kind === "choices") return [words.no, words.yes][code];
-  if (kind === "binned") return binText(values, code, words);
+  /** @param {string} number */
+  const localise = (number) => number.replace(".", words.point ?? ".");
+  if (kind === "binned") return binText(values.map(localise), code, words);
   if (width > 1) return values[code]; // an interval, already in words
   if (kind !== "numeric") return value(feature, values[code]);
   const x = (code - GRID) / GRID;
-  return moment === SQUARE ? fill(words.squared, formatNumber(x, 4)) : numberText(feature, x);
+  return moment === SQUARE ? fill(words.squared, localise(formatNumber(x, 4))) : localise(numberText(feature, x));
 }
 
 /**

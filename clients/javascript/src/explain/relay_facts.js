@@ -32,6 +32,8 @@ export function relayFacts({ epsilon, questions, relay }) {
     remainder: Math.floor(1 / Number(entry.delta) + 1e-6),
     honest: honestReports(entry),
     batch: entry.batch,
+    /** The share of yes/no answers that are sent as they are. */
+    keptShare: Number(numerator) / Number(sum),
     /** How many percent of yes/no answers are sent as they are, if relay and collector can learn most answers. */
     kept: Number(epsilon) > MUCH ? Number((100n * numerator + sum - 1n) / sum) : undefined,
   };

@@ -1,6 +1,14 @@
-/** What the form says in English of relays and waves; it is loaded for surveys that have them. See words.js. */
+/** What the form says in English of relays, waves, tables and models; it is loaded for such surveys. See words.js. */
 
 export const FURTHER = {
+  drawModel:
+    "If you agree, this device checks whether a published model guesses your answers, and replaces the result " +
+    "with a random one. Only the random answer is sent, once.",
+  invited: "People who know who received your invitation know that the random answer is yours.",
+  drawTable:
+    "If you agree, this device replaces your answers to one or more questions{0} with random ones. Only the random " +
+    "answers are sent, once.",
+  agreeTable: "Yes, send random answers",
   relayed:
     "A relay passes the random answer on. It sees your network address, but cannot read the answer. The collector " +
     "can read it, but cannot see who sent it. What it sees changes the odds by a factor of at most {0}, with a " +
@@ -31,5 +39,8 @@ export const FURTHER = {
     "This is asked in {0} waves, from {1} to {2}, and you are asked in one of them. This device draws which one when " +
     "you agree.",
   takePart: "Yes, I take part",
+  held: "The relay has your random answer. It is counted when enough others have answered. Thank you!",
+  "relay-unreachable": "The relay cannot be reached now. If it has your random answer, that may be counted.",
+  "passed-on": "The relay had already passed on your random answer, so it is counted.",
   agreeAll: "Yes, send all answers, each changed at random",
 };

@@ -16,6 +16,9 @@ export const GERMAN = {
   drawModel:
     "Wenn Sie zustimmen, prüft dieses Gerät, ob ein veröffentlichtes Modell Ihre Antworten errät, und " +
     "ersetzt das Ergebnis durch ein zufälliges. Nur die zufällige Antwort wird gesendet, einmal.",
+  drawTable:
+    "Wenn Sie zustimmen, ersetzt dieses Gerät Ihre Antworten auf eine oder mehrere Fragen{0} durch zufällige. Nur " +
+    "die zufälligen Antworten werden gesendet, einmal.",
   promise:
     "Was gesendet wird, ändert das Wahrscheinlichkeitsverhältnis zweier Antworten höchstens um den Faktor " +
     "{0}. Wer etwas über Sie für ebenso wahrscheinlich wahr wie falsch hält, kann sich danach höchstens zu " +
@@ -54,11 +57,12 @@ export const GERMAN = {
   none: "Nichts davon",
   choose: "Bitte wählen",
   noAnswer: "Ich möchte nicht antworten",
-  range: "Eine Zahl von {0} bis {1} ohne Tausendertrennzeichen. Liegt Ihre außerhalb, die nähere der beiden.",
+  range: "Eine Zahl von {0} bis {1}. Für weniger geben Sie {0} ein, für mehr {1}.",
+  thousands: " Lassen Sie Tausendertrennzeichen weg.",
   needed: "Bitte beantworten Sie dies.",
   problems: "Es wurde nichts gesendet. Bitte sehen Sie sich diese Fragen an:",
   show: "Zeigen, was gesendet würde",
-  drawn: "Frage: {0}. Die zufällige Antwort, die gesendet wird, passt zu allen diesen:",
+  drawn: "Die zufällige Antwort auf „{0}“, die gesendet wird, passt zu allen diesen:",
   caption: "Was die Sammelstelle schließen könnte, wenn sie vorher alle Antworten für gleich wahrscheinlich hielte",
   likely: "Wie wahrscheinlich",
   example: "Das ist ein Beispiel. Wenn Sie zustimmen, wird neu gezogen.",
@@ -69,13 +73,14 @@ export const GERMAN = {
     "widerrufen, bis die zufällige Antwort angekommen ist, aber nicht später.",
   choiceRelay:
     "Es ist Ihre Entscheidung. Vor Ihrer Zustimmung wird nichts gespeichert oder gesendet. Sie können " +
-    "widerrufen, bis das Relay es weitergibt, aber nicht später.",
+    "widerrufen, bis der Vermittler es weitergibt, aber nicht später.",
   wave: "Sie werden einmal gefragt, in {0}, von {1} bis {2}. Sonst wird nichts gesendet.",
   waves:
     "Gefragt wird in {0} Wellen, von {1} bis {2}, und Sie werden in einer davon gefragt. Dieses Gerät lost aus, in " +
     "welcher, wenn Sie zustimmen.",
   takePart: "Ja, ich nehme teil",
   agree: "Ja, eine zufällige Antwort senden",
+  agreeTable: "Ja, zufällige Antworten senden",
   agreeAll: "Ja, alle Antworten zufällig verändert senden",
   decline: "Nein, nichts senden",
   result: "Ihre Antwort",
@@ -137,4 +142,5 @@ export const GERMAN = {
   squared: "{0} (quadrierter Abstand)",
   andLabel: " und Ihre Antwort auf „{0}“",
   preview: "Was gesendet würde",
+  point: ",",
 };

@@ -62,7 +62,7 @@ export function makeField(entry, texts, id, entered, words, language) {
     return make(tag, { ...tongue(`values.${value}`), ...attributes }, text === MISSING_TEXT ? words.noAnswer : text);
   };
   const problem = make("p", { id: `${id}-problem`, part: "problem", class: "problem", hidden: true });
-  const hint = isNumber(entry) ? rangeText(entry, words.range) : entry.kind === "choices" && words.several;
+  const hint = isNumber(entry) ? rangeText(entry, words) : entry.kind === "choices" && words.several;
   const build = isNumber(entry) ? makeNumber : entry.kind === "choices" ? makeChoices : makeOptions;
   const element = make(
     "fieldset",
@@ -179,7 +179,7 @@ export function readAnswer(entry, { text, ticked, value }) {
  * @param {Words} words
  */
 export function problemOf(entry, { text }, words) {
-  return text?.trim() ? rangeText(entry, words.range) : words.needed;
+  return text?.trim() ? rangeText(entry, words) : words.needed;
 }
 
 /**
@@ -217,9 +217,11 @@ function isNumber({ kind }) {
   return kind === "binned" || kind === "numeric";
 }
 
-/** @param {Feature} entry @param {string} text */
-function rangeText(entry, text) {
-  return fill(text, ...boundsOf(entry));
+/** @param {Feature} entry @param {Words} words */
+function rangeText(entry, { point, range, thousands }) {
+  const bounds = boundsOf(entry);
+  const isLarge = bounds.some((each) => Number(each) ** 2 >= 1e6);
+  return fill(range, ...bounds.map((each) => each.replace(".", point))) + (isLarge ? thousands : "");
 }
 
 /** @param {Feature} entry */

@@ -5,6 +5,7 @@ import { toHex } from "../bytes.js";
 import { oddsOf, relayFacts } from "../explain/relay_facts.js";
 import { make } from "./dom.js";
 import { languageOf } from "./questions.js";
+import { severalOf } from "./words.js";
 
 /** @typedef {import("../preview.js").Preview} Preview */
 /** @typedef {import("../survey/display_texts.js").DisplayTexts} DisplayTexts */
@@ -91,33 +92,35 @@ export function makeHeader({ language, level, texts, words }, translate) {
 export function makePromise(look, plan, isOwnOrigin) {
   const { language, texts, words } = look;
   const number = new Intl.NumberFormat(language);
-  /** @param {number} odds */
-  const factorOf = (odds) => number.format(Math.ceil(odds * 100) / 100);
-  const share = new Intl.NumberFormat(language, { style: "percent" });
   const odds = oddsOf(plan.epsilon);
-  const sure = share.format(Math.ceil(100 * odds / (1 + odds)) / 100);
+  /** @param {number} bound @param {"percent"} [style] */
+  const atMost = (bound, style) =>
+    new Intl.NumberFormat(language, { style, minimumSignificantDigits: 3, maximumSignificantDigits: 3 })
+      .format(roundUp(bound));
   const label = texts.label && fill(words.andLabel, texts.label.title);
-  const drawn = fill(plan.validation ? words.drawModel : words.draw, label ?? "");
-  let lines = [words.stay, drawn, fill(words.promise, factorOf(odds), sure)];
+  const several = severalOf(plan);
+  const draw = plan.validation ? words.drawModel : words[`draw${several}`];
+  const promise = fill(words.promise, atMost(odds), atMost(odds / (1 + odds), "percent"));
+  let lines = [words.stay, fill(draw, label ?? ""), promise];
   if (plan.relay) {
-    const { batch, honest, kept, odds: most, remainder } = relayFacts(plan);
-    const facts = [factorOf(most), ...[remainder, honest, batch].map((each) => number.format(each))];
+    const { batch, honest, kept, keptShare, odds: most, remainder } = relayFacts(plan);
+    const facts = [atMost(most), ...[remainder, honest, batch].map((each) => number.format(each))];
     if (plan.relay.ask) {
       lines = [
         words.all,
-        plan.validation ? words.drawModelAll : words.drawAll,
+        plan.validation ? words.drawModelAll : draw,
         fill(words.relayedAll, ...facts),
         kept === undefined
-          ? fill(words.togetherOdds, factorOf(odds))
-          : fill(words.together, share.format(kept / 100)),
+          ? fill(words.togetherOdds, atMost(odds))
+          : fill(words.together, atMost(keptShare, "percent")),
       ];
     } else {
       lines.push(fill(words.relayed, ...facts));
     }
   } else {
     lines.push(words.address);
+    if (isOwnOrigin) lines.push(words.sameOrigin);
   }
-  if (isOwnOrigin && !plan.relay) lines.push(words.sameOrigin);
   if (plan.byInvitation) lines.push(words.invited);
   if (plan.waves) lines.unshift(describeWave(look, plan));
   return makeSection(look, "promise", words.happens, make("ol", {}, ...lines.map((line) => make("li", {}, line))));
@@ -148,13 +151,12 @@ export function describeWave({ language, words }, { wave, waves }) {
  */
 export function makeConsent(look, plan, isAsked, decline) {
   const { words } = look;
-  const agree = plan.relay?.ask ? words.agreeAll : words.agree;
   return makeSection(
     look, "consent", words.consent, make("p", {}, plan.relay ? words.choiceRelay : words.choice),
     make(
       "div",
       { class: "buttons" },
-      make("button", { part: "button", value: "agree" }, isAsked ? agree : words.takePart),
+      make("button", { part: "button", value: "agree" }, isAsked ? words[`agree${severalOf(plan)}`] : words.takePart),
       make("button", { part: "button", type: "button", click: decline }, words.decline),
     ),
   );
@@ -248,6 +250,16 @@ function makeFacts(facts) {
   const pairs = facts.map(([term, text, tongue]) =>
     make("div", {}, make("dt", {}, term), make("dd", { dir: "auto", ...tongue }, text)));
   return pairs.length > 0 && make("dl", {}, ...pairs);
+}
+
+/**
+ * Round a number up to three digits, as dossiers and results do.
+ *
+ * @param {number} bound
+ */
+export function roundUp(bound) {
+  const unit = 10 ** Math.floor(Math.log10(bound) - 2);
+  return Math.ceil(bound / unit) * unit;
 }
 
 /** @param {string} tag */

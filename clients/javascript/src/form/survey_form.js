@@ -65,8 +65,8 @@ export class SurveyForm {
 
   /** Show the form, unless it is in a frame of another site, for which browsers keep a journal apart. */
   async start() {
-    const { clientOptions: { token }, furtherWords, isRehearsal, level, wanted } = this.#options;
-    const found = await findWords(wanted, furtherWords);
+    const { clientOptions: { token }, furtherWords, isRehearsal, level, relay, wanted } = this.#options;
+    const found = await findWords(wanted, furtherWords, { relay });
     if (this.#isClosed) return;
     this.#look = { ...found, level, texts: /** @type {any} */ (undefined) };
     this.#fill(make("p", { role: "status", part: "status" }, found.words.loading));
@@ -309,7 +309,8 @@ export class SurveyForm {
    */
   #show(outcome) {
     const { reason } = outcome;
-    const state = outcome.state === "sent" && this.#options.relay ? "held" : outcome.state;
+    const { isRehearsal, relay } = this.#options;
+    const state = outcome.state === "sent" && relay ? "held" : outcome.state;
     const { words } = this.#look;
     const status = this.#find("#status");
     if (!status) return; // the survey is loading
@@ -317,9 +318,9 @@ export class SurveyForm {
     const mayAnswer = ASKING.includes(state) && reason !== DO_NOT_TRACK;
     if (form) form.hidden = !mayAnswer;
     if (!mayAnswer) this.#clear();
-    const sentences = reason === "rehearsal" ? [] : sentencesOf({ ...outcome, state }, words);
+    const sentences = isRehearsal && state === "queued" ? [] : sentencesOf({ ...outcome, state }, words);
     if (state === "waiting" && this.#plan) sentences.unshift(describeWave(this.#look, this.#plan));
-    if (this.#options.isRehearsal) sentences.push(words.rehearsal);
+    if (isRehearsal) sentences.push(words.rehearsal);
     const text = sentences.join(" ");
     if (status.textContent !== text) this.#tell(make("p", {}, text)); // else it is read out again
     const button = this.#find("[part~=withdraw]");

@@ -6,7 +6,14 @@
 
 import { ANSWERS } from "../explain/english.js";
 
+/** @typedef {import("../survey/plan.js").Plan} Plan */
 /** @typedef {Readonly<typeof ENGLISH & typeof import("./further_words.js").FURTHER>} Words */
+
+/**
+ * What the words depend on: a plan, or of its relay the address alone.
+ *
+ * @typedef {Partial<Pick<Plan, "byInvitation" | "questions" | "validation" | "waves">> & { relay?: any }} Rules
+ */
 
 export const ENGLISH = {
   language: "Language",
@@ -20,25 +27,23 @@ export const ENGLISH = {
   draw:
     "If you agree, this device replaces your answer to one question{0} with a random one. Only the random " +
     "answer is sent, once.",
-  drawModel:
-    "If you agree, this device checks whether a published model guesses your answers, and replaces the result " +
-    "with a random one. Only the random answer is sent, once.",
   promise:
     "What is sent changes the odds between any two answers by a factor of at most {0}. Anyone who thinks " +
     "that something about you is as likely true as false can be at most {1} sure of it afterwards.",
   address: "The collector sees your network address, as every website does, but not your answers.",
   sameOrigin: "The collector delivers this page too, so its operator could change how it protects you.",
-  invited: "People who know who received your invitation know that the random answer is yours.",
   questions: "Questions",
   several: "Select all that apply",
   none: "None of these",
   choose: "Please choose",
   noAnswer: "I do not want to answer",
-  range: "A number from {0} to {1}, without thousands separators. If yours is outside, the nearest of the two.",
+  range: "A number from {0} to {1}. For less, type {0}; for more, {1}.",
+  point: ".",
+  thousands: " Type no thousands separators.",
   needed: "Please answer this.",
   problems: "Nothing was sent. Please look at these questions:",
   show: "Show what would be sent",
-  drawn: "Question: {0}. The random answer that is sent fits all of these:",
+  drawn: "The random answer to “{0}” that is sent fits all of these:",
   caption: "What the collector could conclude if it thought all answers equally likely before",
   likely: "How likely",
   example: "This is an example. If you agree, this device draws again at random.",
@@ -63,7 +68,6 @@ export const ENGLISH = {
     "Your random answer is stored in this browser and waits to be sent. If you close this page, it is sent when " +
     "you open it again.",
   sent: "Your random answer has arrived. Thank you!",
-  held: "The relay has your random answer. It is counted when enough others have answered. Thank you!",
   already_reported: "This survey was answered in this browser. Nothing new was sent.",
   withdrawn: "You have withdrawn. Nothing more is sent.",
   expired: "The survey is closed. Nothing more is sent.",
@@ -72,21 +76,19 @@ export const ENGLISH = {
   "do-not-track": "Your browser asks websites not to share data (Global Privacy Control), so nothing is sent.",
   "insecure-context": "This page was not loaded over https, so others could have changed it. Open it with https://.",
   "journal-unavailable":
-    "Your browser does not let this page remember that you have answered. Allow it cookies and site data.",
+    "Your browser does not let this page remember that you have answered. Allow cookies and site data.",
   "storage-full": "The storage of this browser is full. Free some space and try again.",
-  "storage-lost": "The storage of this browser is lost. Close the browser and open this page again.",
+  "storage-lost": "The storage of this browser is lost. Close it and open this page again.",
   evicted:
     "This browser has deleted your random answer. It may have arrived. If you answer again, you reveal more.",
-  "network-full": "Too many people have answered from your network. Try another one, for example mobile data.",
-  framed: "To answer, open this survey in a window of its own.",
+  "network-full": "Too many people have answered from your network. Try another, such as mobile data.",
+  framed: "To answer, open this survey in its own window.",
   again: "Try again",
-  "collector-unreachable": "The collector cannot be reached at the moment.",
-  "relay-unreachable": "The relay cannot be reached at the moment. If it has your random answer, that may be counted.",
-  "passed-on": "The relay had already passed on your random answer, so it is counted.",
+  "collector-unreachable": "The collector cannot be reached now.",
   "plan-changed": "This page was made for another version of the survey. Please tell its author.",
   "bad-signature": "The survey lacks its author's signature, or this browser is too old to check it.",
   "invalid-token": "Your invitation is missing, or is not for this survey. Please open the link that you received.",
-  "id-reused": "Your invitation was used before, and the first answer counts.",
+  "id-reused": "Your invitation was used before. The first answer counts.",
   "closed-once": "The survey is closed. If it stays closed, the answer is deleted.",
   ...ANSWERS,
   missing: "no answer",
@@ -103,11 +105,12 @@ const RIGHT_TO_LEFT =
  *
  * @param {readonly string[]} wanted
  * @param {Readonly<Record<string, Partial<Words>>>} further languages of the author
- * @param {{ relay?: object, waves?: object }} [plan] without it, words of relays and waves are missing in English
+ * @param {Rules} [rules] without them, the words of further_words.js are missing in English
  * @returns {Promise<{ words: Words, language: string }>}
  */
-export async function findWords(wanted, further, plan) {
-  const own = plan?.relay || plan?.waves ? (await import("./further_words.js")).FURTHER : {};
+export async function findWords(wanted, further, rules = {}) {
+  const isSpecial = rules.relay || rules.waves || rules.validation || rules.byInvitation || severalOf(rules);
+  const own = isSpecial ? (await import("./further_words.js")).FURTHER : {};
   const english = /** @type {Words} */ ({ ...ENGLISH, ...own });
   const known = Object.entries({ en: english, de: {}, ...further });
   for (const tag of wanted) {
@@ -119,6 +122,17 @@ export async function findWords(wanted, further, plan) {
     return { words: Object.assign({ ...english }, german, ...fits.map(([, words]) => words).reverse()), language };
   }
   return { words: english, language: "en" };
+}
+
+/**
+ * Return the ending of the names of words for surveys in which people answer several questions: all, or those of a
+ * table.
+ *
+ * @param {Rules} rules
+ */
+export function severalOf({ questions, relay }) {
+  if (relay?.ask) return "All";
+  return questions?.some(({ features }) => features.length > 1) ? "Table" : "";
 }
 
 /**

@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readAnswer } from "../../src/form/questions.js";
+import { problemOf, readAnswer } from "../../src/form/questions.js";
 import { GERMAN } from "../../src/form/german.js";
-import { directionOf, ENGLISH, findWords } from "../../src/form/words.js";
+import { roundUp } from "../../src/form/sections.js";
+import { directionOf, ENGLISH, findWords, severalOf } from "../../src/form/words.js";
 
 /** @param {string} low @param {string} high @returns {any} */
 const numberFrom = (low, high) => ({ kind: "numeric", missing: "error", values: [low, high] });
@@ -40,6 +41,31 @@ test("a number with three decimals may be thousands, unless it is a bound", () =
   assert.equal(readAnswer(numberFrom("0", "5000"), { text: "2,125" }), undefined);
   assert.equal(readAnswer(numberFrom("0", "60"), { text: "1,000" }), undefined);
   assert.equal(readAnswer(numberFrom("0", "5000"), { text: "2.1250" }), 2.125);
+});
+
+test("a number's hint says what to type, in the signs of the language, and mentions thousands only if it has some", async () => {
+  const { words: german } = await findWords(["de"], {});
+  /** @param {string} low @param {string} high @param {typeof german} words */
+  const say = (low, high, words) => problemOf(numberFrom(low, high), { text: "95" }, words);
+  const english = (await findWords(["en"], {})).words;
+  assert.equal(say("10", "90", english), "A number from 10 to 90. For less, type 10; for more, 90.");
+  assert.equal(say("0.5", "90", german), "Eine Zahl von 0,5 bis 90. Für weniger geben Sie 0,5 ein, für mehr 90.");
+  assert.match(say("-1000", "0", english), / Type no thousands separators\.$/);
+});
+
+test("an upper bound has three digits, rounded up", () => {
+  const written = [2.71829, 33.4401, 0.970689, 740.1, 7400.2, 1.4918].map((each) => roundUp(each).toPrecision(3));
+  assert.deepEqual(written, ["2.72", "33.5", "0.971", "741", "7.41e+3", "1.50"]);
+});
+
+test("a survey whose reports answer several questions has words that do not say one question", async () => {
+  const table = { questions: /** @type {any} */ ([{ features: [0] }, { features: [0, 1] }]) };
+  assert.deepEqual([table, { questions: table.questions.slice(1, 0) }].map(severalOf), ["Table", ""]);
+  assert.equal(severalOf({ ...table, relay: { ask: "all" } }), "All");
+  for (const language of ["en", "de"]) {
+    const { words } = await findWords([language], {}, table);
+    assert.doesNotMatch(words.drawTable + words.agreeTable, /one random|eine zufällige|one question\b|eine Frage\b/);
+  }
 });
 
 test("the direction of a language follows its script", () => {

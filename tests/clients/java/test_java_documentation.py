@@ -20,11 +20,14 @@ MAIN = """
 suspend fun main(arguments: Array<String>) {
     val application = android.app.Application(java.io.File(arguments[0]))
     val model = SurveyModel(application)
-    println(model.screenOpened())
+    println(model.status())
+    println(model.describe())
     println(model.preview(exampleRow, "no"))
-    println(model.personAgreed(exampleRow, "no"))
-    println(model.personWithdrew())
-    check(missedPayments(application) === missedPayments(application))
+    println(model.grant())
+    println(model.report(exampleRow, "no"))
+    println(model.withdraw())
+    check(model.preview(mapOf("age" to "unlisted"), "no") == null)
+    check(surveyClient(application) === surveyClient(application))
     MissedPaymentsTest().aReportIsSentOnce()
 }
 """
@@ -153,11 +156,12 @@ def test_the_kotlin_examples_run(base, tmp_path):
         plan.write_bytes(response.read())
     printed = run("java", "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals")
     shown = re.findall(
-        r"client\.(?:status|report)\(.*// (?:at first: )?(.*)$", "\n".join(lines), re.MULTILINE
+        r"client\.(?:status|grant|report)\(.*// (?:at first: )?(.*)$", "\n".join(lines), re.MULTILINE
     )
-    first, *preview, done, answered, withdrawn = printed.splitlines()
-    assert [first, answered] == shown
-    assert "What would be sent" in "\n".join(preview)
+    first, *texts, agreed, done, answered, withdrawn = printed.splitlines()
+    assert [first, agreed, answered] == shown
+    assert "What would be sent" in "\n".join(texts)
+    assert "missed_payment: [yes, no]" in texts
     assert (done, withdrawn) == ("SUCCESS", "sent")
 
 

@@ -258,7 +258,7 @@ def test_missing_texts_are_counted_and_unlisted_answers_warn_only_if_an_answer_i
     expect(page.locator(".status")).to_contain_text("no mistakes, missing texts:")
     page.get_by_role("button", name="Add an answer").click()
     author.fill("Answer 3, English", "By car")
-    warning = page.get_by_text("How do you travel?: people whose answer is not listed")
+    warning = page.get_by_text("“How do you travel?”: people whose answer is not listed")
     expect(page.get_by_text("whose answer is not listed")).to_have_count(0)
     page.get_by_label("May be left out").uncheck()
     expect(warning).to_be_visible()

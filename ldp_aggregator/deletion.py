@@ -49,6 +49,8 @@ def _begin(store: Store, survey: str, who: str, even_open: bool) -> None:
     """Write the tombstone: from now on nobody can publish the survey."""
     plans = store.plans()
     if survey not in plans:
+        if survey in read_tombstones(store):
+            return  # another run began meanwhile
         raise unknown_survey_error(survey, plans)
     if read_schedule(store, survey).phase(time.time()) is not Phase.CLOSED and not even_open:
         raise DeletionError(

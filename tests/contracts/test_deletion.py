@@ -210,6 +210,21 @@ def test_two_deletions_at_once_agree_about_the_numbers(store, url, monkeypatch):
         second.close()
 
 
+def test_a_deletion_that_begins_beside_another_one_agrees_with_it(store, monkeypatch):
+    fill(store)
+    first = []
+
+    def read_early(*arguments: object, original: object = deletion.read_tombstones) -> object:
+        monkeypatch.undo()
+        tombstones = original(*arguments)  # type: ignore[operator]
+        first.append(delete(store))  # the other one begins and ends after this moment
+        return tombstones
+
+    monkeypatch.setattr(deletion, "read_tombstones", read_early)
+    assert delete(store) == first[0]
+    assert contents(store, SURVEY) == NOTHING
+
+
 @pytest.mark.slow
 def test_a_report_beside_a_deletion_is_counted_before_it_or_refused(store, url):
     if url == "memory://":

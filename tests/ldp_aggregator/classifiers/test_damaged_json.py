@@ -5,6 +5,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ def test_a_damaged_model_is_refused_or_used(number_results, tmp_path):
         path.write_bytes(data)
         model = load_model(path)
         model.predict_proba([{"tea": "black", "hours": 5, "age": 40}])
-        read_pilot(path).as_dict()
+        asdict(read_pilot(path))
         with suppress(LdpError):
             to_sklearn(model)
 

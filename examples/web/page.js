@@ -94,7 +94,7 @@ async function showPreview() {
   const preview = await client.preview(...readForm());
   byId("drawn").textContent =
     `One question is drawn by chance, this time "${NAMES[preview.question] ?? preview.question}". Your true answer to it ` +
-    `(${inWords(preview.truth)}) stays here. A random answer is sent instead, which fits all of these:`;
+    `(${inWords(preview.truth)}) stays here. A random answer is sent instead, which could come from any of these:`;
   const most = Math.max(...preview.possibleAnswers.map(({ belief }) => belief));
   byId("possible").replaceChildren(
     ...preview.possibleAnswers.map(({ answer, belief, isTruth }) => {

@@ -32,6 +32,8 @@ export const FURTHER = {
     "If relay and collector work together, they can learn most of your answers: up to {0} of yes/no answers are sent " +
     "as they are.",
   togetherOdds: "If relay and collector work together, what they see changes the odds by a factor of at most {0}.",
+  captionRelay:
+    "What relay and collector could conclude only together, if all answers were equally likely before",
   choiceRelay:
     "It is your choice. Nothing is stored or sent before you agree. You can withdraw until the relay passes " +
     "it on, but not later.",

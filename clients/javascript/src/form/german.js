@@ -62,8 +62,11 @@ export const GERMAN = {
   needed: "Bitte beantworten Sie dies.",
   problems: "Es wurde nichts gesendet. Bitte sehen Sie sich diese Fragen an:",
   show: "Zeigen, was gesendet würde",
-  drawn: "Die zufällige Antwort auf „{0}“, die gesendet wird, passt zu allen diesen:",
-  caption: "Was die Sammelstelle schließen könnte, wenn sie vorher alle Antworten für gleich wahrscheinlich hielte",
+  drawn: "Die zufällige Antwort auf „{0}“ könnte von jeder dieser Antworten stammen:",
+  caption: "Was die Sammelstelle schließen könnte, wenn vorher alle Antworten gleich wahrscheinlich wären",
+  captionRelay:
+    "Was Vermittler und Sammelstelle nur gemeinsam schließen könnten, wenn vorher alle Antworten gleich " +
+    "wahrscheinlich wären",
   likely: "Wie wahrscheinlich",
   example: "Das ist ein Beispiel. Wenn Sie zustimmen, wird neu gezogen.",
   bytes: "Seine Bytes",

@@ -167,12 +167,13 @@ export function makeConsent(look, plan, isAsked, decline) {
  *
  * @param {Look} look
  * @param {Preview} shown
+ * @param {Plan} plan
  */
-export function makePreview(look, shown) {
+export function makePreview(look, shown, { relay }) {
   const { words } = look;
   const section = makeSection(
     look, "preview", words.preview,
-    ...shown.answers.flatMap((each) => makeBeliefs(look, each)),
+    ...shown.answers.flatMap((each) => makeBeliefs(look, each, relay)),
     make("p", {}, words.example),
     make(
       "details",
@@ -190,8 +191,9 @@ export function makePreview(look, shown) {
  *
  * @param {Look} look
  * @param {Preview} shown
+ * @param {Plan["relay"]} relay
  */
-function makeBeliefs({ language, words }, shown) {
+function makeBeliefs({ language, words }, shown, relay) {
   const titles = shown.truth.map(([title]) => title);
   const rows = shown.possibleAnswers.map(({ answer, belief, isTruth }) => {
     const [first, ...others] = answer.map(([, text]) => text);
@@ -211,7 +213,7 @@ function makeBeliefs({ language, words }, shown) {
       make(
         "table",
         {},
-        make("caption", {}, words.caption),
+        make("caption", {}, words[relay ? "captionRelay" : "caption"]),
         make("thead", {}, make("tr", {}, ...columns.map(head), head(words.likely))),
         make("tbody", {}, ...rows),
       ),

@@ -241,7 +241,7 @@ export class SurveyForm {
     this.#run(async (client) => {
       const { texts, words } = this.#look;
       const shown = await client.preview(answers.row, answers.label, { texts, words });
-      if (turn === this.#turn) placePreview(this.element, makePreview(this.#look, shown));
+      if (turn === this.#turn) placePreview(this.element, makePreview(this.#look, shown, this.#plan));
     });
   }
 

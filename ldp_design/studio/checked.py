@@ -41,20 +41,15 @@ def describe_text(text: str) -> dict[str, Any]:
     except SurveyError as error:
         found = [("error", each.field, each.line, each.why or str(each)) for each in error.problems]
     else:
-        warnings = [each for each in find_warnings(plan) if not _is_moot(tables, each.message)]
-        found = [("warning", ".".join(one.path), find_line(text, one.path), one.message) for one in warnings]
+        found = [
+            ("warning", ".".join(one.path), find_line(text, one.path), one.message)
+            for one in find_warnings(plan)
+        ]
         found += _find_untitled(plan, text)
         facts = _describe_facts(plan)
     keys = ("severity", "field", "line", "message")
     problems = [dict(zip(keys, each, strict=True)) for each in found]
     return {"tables": tables, "problems": problems, "facts": facts}
-
-
-def _is_moot(tables: Any, message: str) -> bool:
-    """Whether a warning is of unlisted answers to questions that may all be left out."""
-    names, _, why = message.partition(": ")
-    left_out = (find(tables, "features", each, "missing") == "category" for each in names.split(", "))
-    return why.startswith("a person whose answer is not listed") and all(left_out)
 
 
 def _find_untitled(plan: Plan, text: str) -> Iterator[tuple[str, str, int | None, str]]:

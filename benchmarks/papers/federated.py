@@ -248,7 +248,7 @@ EPSILON, VALUES, OUTLIER, THRESHOLD = 1 / 3, (1.0, *[9 / 19] * 19), 50.0, 30.0
 """The attack: 20 values in [0, 1] with the sum 10, a neighbour with one more, and the event |S - 10| > 30."""
 
 
-@not_for_release("it adds the same noise to a sum as `local_message`, with the scale max |x| / epsilon.")
+@not_for_release("it adds the same noise to a sum as `local_message`, with the scale max abs(x) / epsilon.")
 def draw_local_sums(
     values: Sequence[float], epsilon: float, count: int, rng: np.random.Generator
 ) -> FloatArray:

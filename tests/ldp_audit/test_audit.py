@@ -219,7 +219,7 @@ def test_a_device_without_requests_is_audited_by_its_reports(without_requests):
 @pytest.mark.slow
 def test_people_who_cannot_answer_are_warned_about_and_are_no_fault(without_requests):
     result = without_requests
-    assert [warning.split(":")[0] for warning in result.warnings] == ["kind", "size", "paid (the label)"]
+    assert [warning.split(":")[0] for warning in result.warnings] == ["size", "paid (the label)"]
     assert result.as_dict()["warnings"] == result.warnings
     assert result.passed
     assert f"warning: {result.warnings[0]}" in render_text(result)

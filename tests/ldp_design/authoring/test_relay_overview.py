@@ -164,7 +164,7 @@ def test_the_dossier_states_both_numbers_of_a_survey_that_asks_all(survey, tmp_p
         "All answers of a person are sent, each randomised by itself.",
         "1 with a delta of 0.000001, towards everybody but the relay.",
         "All answers of a person together: 5.5, if relay and collector work together.",
-        "with an epsilon of 2.75 for one answer, 94% of yes/no answers are sent as they are",
+        "with an epsilon of 2.75 for one answer, 94.0% of yes/no answers are sent as they are",
         "at least 4,380 of the 6,000 envelopes of each batch",
         "one for each question, with a random number and your changed answer",
         "94.0% by one answer; 99.6% by all",

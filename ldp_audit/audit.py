@@ -194,10 +194,8 @@ class _AuditRun:
         if audited.waves:
             self.show_progress(result.SERIES)
             if isinstance(self.device, SeriesDevice):
-                count, plan = (
-                    max(_MIN_SERIES, self.trials // _TRIALS_PER_SERIES),
-                    replace(audited, relay=None),
-                )
+                plan = replace(audited, relay=None)
+                count = max(_MIN_SERIES, self.trials // _TRIALS_PER_SERIES)
                 leaks, checks = check_series(plan, self.device, self.people, count, self.alpha)
                 self.black_box += leaks
                 self.checks += checks

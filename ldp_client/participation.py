@@ -55,8 +55,9 @@ class Participation(BoundSurvey[Plan]):
             entry = self.journal.find(self.identity)
             if (entry is None) if renews else not (entry and entry.is_answered and lifetime is None):
                 plan, token = self.plan, self.token
-                key = plan.series.key if plan.series else None  # whose signature was verified
-                if (renews or lifetime is not None) and key != self.policy.public_key:
+                # the author's signature was verified
+                is_signed = plan.series is not None and plan.series.key == self.policy.public_key
+                if (renews or lifetime is not None) and not is_signed:
                     raise ConsentError(NO_SERIES)
                 read_invitation(plan, token)  # consent without a valid invitation would be useless
                 self.journal.grant(

@@ -15,7 +15,7 @@ from encoders.explain.text import Counted
 from encoders.late_imports import LateImport
 from encoders.survey import Plan
 from encoders.survey.unsealing import write_private_key
-from ldp_aggregator.cli import config, surveys, transfer
+from ldp_aggregator.cli import config, deletion, surveys, transfer
 from ldp_aggregator.cli.access import access
 from ldp_aggregator.cli.file_options import INPUT_FILE, STORE_VARIABLE, Count, durability_option
 from ldp_aggregator.cli.help import Command, Group, advanced_option, argument, option, version_option
@@ -275,7 +275,7 @@ def key(keyfile: Path) -> None:
     click.echo(write_private_key(keyfile))
 
 
-for _command in (*surveys.COMMANDS, key, tokens, access, *transfer.COMMANDS):
+for _command in (*surveys.COMMANDS, key, tokens, access, *transfer.COMMANDS, *deletion.COMMANDS):
     main.add_command(_command)
 
 

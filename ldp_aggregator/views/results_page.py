@@ -14,12 +14,13 @@ from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.statements.privacy import find_promise
 from ldp_aggregator.statements.rules import find_known_majority
 from ldp_aggregator.views import sections
+from ldp_aggregator.views.comparison_sections import build_comparison
 from ldp_aggregator.views.curator_sections import list_curator_sections
 from ldp_aggregator.views.estimate_rows import EstimateRow, build_table
 from ldp_aggregator.views.feature_sections import build_classes, build_features, build_relevance, build_shares
 from ldp_aggregator.views.model_card import privacy_of
 from ldp_aggregator.views.series_sections import build_series
-from ldp_aggregator.views.survey_comparison import build_comparison, compare_surveys
+from ldp_aggregator.views.survey_comparison import compare_surveys
 from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.values import Count
 

@@ -36,8 +36,8 @@ from ldp_aggregator.wording.values import NumberMargin, ShareMargin, count_peopl
 from ldp_design.cli.option_values import epsilons_option, list_parser
 from ldp_design.simulation import TEXTS
 from ldp_design.simulation.accuracies import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
-from ldp_design.simulation.experiment import make_row_reports
 from ldp_design.simulation.plot import plot_simulation, require_plot
+from ldp_design.simulation.reports import make_row_reports
 from ldp_design.simulation.shares import ShareErrors, simulate_shares
 from ldp_design.simulation.variants import (
     AS_AUTHORED,

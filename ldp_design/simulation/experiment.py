@@ -16,11 +16,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from encoders.errors import RowError
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.features import GRID
-from encoders.survey.randomise import randomise_all, randomise_coded
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.classifiers.baseline import describe_rows
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality, measure_predictions
@@ -306,45 +304,3 @@ def train_model(
 def compute_accuracy(model: LogProbabilities, codes: IntArray, labels: IntArray) -> float:
     """Return the share of rows whose label the model predicts."""
     return float(np.mean(model.compute_scores(codes).argmax(axis=1) == labels))
-
-
-# -- reports by the protocol of a device ----------------------------------------------------------
-
-
-def make_row_reports(survey: Survey, rows: Any, rng: RandomSource, progress: Progress = int) -> list[bytes]:
-    """Return all packed reports of each row, under the survey as written, for an archive of ldp-train.
-
-    A report of a private row spends the epsilon of its person: the rows must be made up or public. `rows` are
-    as for :func:`~ldp_design.simulation.accuracies.simulate`. `rng` draws the questions, the report ids and
-    the answers; the reports of a survey by invitation get random ids that could be invitations. `progress` is
-    called with 1 after every row.
-    Raises SurveyError, RowError or SimulationError if the survey cannot be compiled, or a row does not fit
-    it; raised before anything is drawn.
-    """
-    plan = survey.compile()
-    coded = _encode_rows(plan, read_labelled_table(survey, rows))
-    reports = []
-    for codes in coded:
-        wave = plan.waves.draw(rng) if plan.waves else None
-        if plan.by_invitation:  # without an invitation, the question is drawn here
-            sent = [randomise_coded(plan, codes, rng, plan.draw(rng).name, wave=wave)]
-        else:
-            sent = randomise_all(plan, codes, rng, wave=wave)
-        reports += [each.report for each in sent]
-        progress(1)
-    return reports
-
-
-def _encode_rows(plan: Plan, table: LabelledTable) -> list[tuple[tuple[int, ...], int]]:
-    """Code every row; raises RowError with the number of the first row that does not fit, counted from 1."""
-    names = [feature.name for feature in plan.entries]
-    cells = list(zip(*(table.columns[name] for name in names), strict=True))
-    coded: list[tuple[tuple[int, ...], int]] = []
-    for index, label in zip(table.kept.tolist(), table.labels, strict=True):
-        try:
-            value = plan.label.values[label] if plan.label.exists else None
-            coded.append(plan.encode(dict(zip(names, cells[index], strict=True)), value))
-        except RowError as error:
-            first = error.problems[0]
-            raise RowError(first.field, f"row {index + 1}: {first.why}") from error
-    return coded

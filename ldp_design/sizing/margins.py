@@ -18,7 +18,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
-from encoders.survey import Plan, Question, Survey
+from encoders.survey import Plan, Question
 from encoders.survey.auto_questions import CrossTable
 from encoders.survey.questions import BOTH, SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
@@ -225,10 +225,6 @@ def compute_expected_margins(
     indices = {each.feature_indices for each in tables}
     asked_together = [each for each in raw.tables if each.question.feature_indices in indices]
     return *labels, *features, *(_table_margin(each, plan) for each in asked_together)
-
-
-def expect_margins(survey: Survey, users: int, population: SyntheticPopulation) -> tuple[Margin, ...]:
-    return compute_expected_margins(ExpectedTotals(survey.compile(), population), users, survey.tables)
 
 
 def find_ask_rate(plan: Plan, feature: int) -> float:

@@ -13,11 +13,11 @@ from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
 from ldp_aggregator.wording import values
 from ldp_aggregator.wording.statement import Texts
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.sizing.alternatives import POWER
 from ldp_design.sizing.assumed_people import FEATURE_STRENGTHS, compute_rare_label_factor, make_rare_shares
 from ldp_design.sizing.changes import Remedies
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
 from ldp_design.sizing.margins import GOOD_RATIO
+from ldp_design.sizing.series_size import POWER
 from ldp_design.sizing.silo_size import SiloRemedies, SiloSize
 from ldp_design.sizing.survey_size import Size
 

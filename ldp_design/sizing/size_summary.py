@@ -19,8 +19,9 @@ from ldp_aggregator.wording.values import (
     ShareMargin,
     localise,
 )
-from ldp_design.sizing.alternatives import RelaySize, SeriesMargins
 from ldp_design.sizing.margins import Grade, Margin
+from ldp_design.sizing.relay_size import RelaySize
+from ldp_design.sizing.series_size import SeriesMargins
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (
     MAX_NAMES_LENGTH,

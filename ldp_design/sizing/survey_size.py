@@ -14,7 +14,6 @@ from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.wording.values import round_up
 from ldp_design.simulation.experiment import Progress
 from ldp_design.sizing import changes
-from ldp_design.sizing.alternatives import RelaySize, SeriesSize, size_relay, size_series
 from ldp_design.sizing.assumed_people import (
     FEATURE_STRENGTHS,
     PILOT,
@@ -31,7 +30,9 @@ from ldp_design.sizing.margins import (
     features_of,
     find_users_for_margin,
 )
+from ldp_design.sizing.relay_size import RelaySize, size_relay
 from ldp_design.sizing.sample_size import SizeError
+from ldp_design.sizing.series_size import SeriesSize, size_series
 
 COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
 DEFAULT_MARGIN = 0.05

@@ -10,7 +10,8 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_design import simulate
-from ldp_design.simulation.experiment import make_row_reports, read_labelled_table
+from ldp_design.simulation.experiment import read_labelled_table
+from ldp_design.simulation.reports import make_row_reports
 from ldp_design.simulation.shares import ShareErrors, simulate_shares
 from ldp_design.simulation.variants import SimulationError, SimulationGrid, Variant
 from tests.support.commands import command

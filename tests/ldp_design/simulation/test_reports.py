@@ -8,7 +8,7 @@ from encoders.errors import RowError
 from encoders.randomness import SystemEntropy
 from encoders.survey import read_survey
 from encoders.survey.randomise import read_report
-from ldp_design.simulation.experiment import make_row_reports
+from ldp_design.simulation.reports import make_row_reports
 from tests.support.relays import all_answers_text
 from tests.support.surveys import TEA
 

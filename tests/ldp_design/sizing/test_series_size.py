@@ -13,7 +13,7 @@ from encoders.survey import read_survey
 from ldp_aggregator.estimation.figures import CONDITIONAL, SHARE
 from ldp_aggregator.series.series import estimate_series
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_series
-from ldp_design.sizing.alternatives import POWER
+from ldp_design.sizing.series_size import POWER
 from ldp_design.sizing.survey_size import add_series, size_for_users
 from tests.support.commands import command
 from tests.support.relays import relayed_text, without_times

@@ -125,8 +125,8 @@ export async function findWords(wanted, further, rules = {}) {
 }
 
 /**
- * Return the ending of the names of words for surveys in which people answer several questions: all, or those of a
- * table.
+ * Return how the names of words end: "All" if people answer all questions, "Table" if a report can answer those of a
+ * table, otherwise nothing.
  *
  * @param {Rules} rules
  */

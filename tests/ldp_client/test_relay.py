@@ -587,7 +587,7 @@ def test_an_application_with_default_options_answers_through_a_real_relay(tmp_pa
         read = read_settings(settings)
         held = HeldMessages(read.database)
         with Client(words[0], relay=origin, digest=plan.digest, journal=words[3]) as client:
-            assert client.flush(20.0).state in (State.SENT, State.DUPLICATE)
+            assert client.flush(60).state in (State.SENT, State.DUPLICATE)
             assert held.counts(plan.digest)["waiting"] == 1
             assert client.withdraw().state is State.WITHDRAWN
         assert held.counts(plan.digest)["waiting"] == 0

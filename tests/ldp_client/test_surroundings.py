@@ -118,7 +118,7 @@ def test_an_event_loop_runs_on_while_the_collector_is_slow(base, proxy, tmp_path
         ) as client:
             assert (await client.grant()).state is State.READY
             assert (await client.report(ROWS[0], "yes")).state is State.QUEUED
-            assert (await client.flush(10)).state is State.SENT
+            assert (await client.flush(60)).state is State.SENT
             start = time.monotonic()
             await client.close(60)
             assert time.monotonic() - start < 30  # nothing is left to wait for

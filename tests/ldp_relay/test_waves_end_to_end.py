@@ -93,7 +93,7 @@ def test_three_waves_of_which_one_is_too_small(tmp_path):
             with Client(site.plan, site.plan.relay.url, **options) as client:
                 client.grant()
                 assert client.report(ROW).state is State.QUEUED
-                assert client.flush(5).state is State.SENT
+                assert client.flush(60).state is State.SENT
                 assert site.of_wave("one")["waiting"] == 28
                 assert client.withdraw().reason == ""
             assert site.of_wave("one")["waiting"] == 27

@@ -151,7 +151,7 @@ def send(url: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
     """Send one message to a relay, as a device does; return the status and the body."""
     request = urllib.request.Request(url, body, {"Content-Type": "text/plain"}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status, response.read()
     except HTTPError as error:
         with error:

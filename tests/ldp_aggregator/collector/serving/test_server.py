@@ -81,7 +81,7 @@ def test_a_refused_client_gets_its_response_although_its_body_was_not_read(surve
         parts = urlsplit(base)
 
         def post(size: int, headers: dict[str, str]) -> int:
-            line = HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+            line = HTTPConnection(str(parts.hostname), parts.port, timeout=60)
             try:
                 line.request("POST", REPORTS, bytes(size), {"Content-Type": MEDIA_TYPE} | headers)
                 return line.getresponse().status

@@ -300,8 +300,8 @@ def local_nginx(
 ) -> Path:
     """Write shipped files of nginx with another address, other upstreams and other folders.
 
-    `client_seconds`: how long it waits for a client. `name`: of the file in deploy/. `tls`: whether TLS stays;
-    the certificate is then in the folder.
+    `client_seconds`: how long it waits for a client. `name`: of the file in deploy/. `tls`: whether TLS
+    stays; the certificate is then in the folder.
     """
     shipped_files = {"nginx.conf": SHIPPED_NGINX.parent / name, "proxy.conf": SHIPPED_PROXY}
     texts = {each: path.read_text() for each, path in shipped_files.items()}

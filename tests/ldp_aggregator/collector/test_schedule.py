@@ -1,7 +1,6 @@
 """Opening times of surveys, over HTTP and through the operator's commands."""
 
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -129,7 +129,7 @@ def test_a_flush_without_an_attempt_has_a_reason(client, monkeypatch):
 
     class Slow(FakeTransport):
         def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-            assert responds.wait(30)
+            assert responds.wait(120)
             return super().request(method, url, body, timeout)
 
     one = client(Slow(TransportError("late")), spread=1e9)

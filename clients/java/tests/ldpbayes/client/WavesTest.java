@@ -262,7 +262,7 @@ class WavesTest {
 
     @Test
     void aClockThatIsSetBackAnswersOnce() {
-        Client client = make();
+        Client client = make(options -> options.spread(3600)); // the report waits until flush
         client.grant();
         clock.set(drawn().opens);
         client.report(ROW, LABEL);

@@ -1,5 +1,6 @@
 """Real servers for tests, each on a free port or socket; the code that starts a server stops it."""
 
+import itertools
 import os
 import random
 import re
@@ -23,6 +24,7 @@ SHIPPED_PROXY = SHIPPED_NGINX.with_name("proxy.conf")
 CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
 """The settings of Redis that collectors check, and that tests change."""
 _PATIENCE = 120.0
+_PORTS = itertools.count(random.SystemRandom().randrange(1000))
 
 
 class RedisServer:
@@ -223,13 +225,14 @@ def paused_rewrite(client: redis.Redis) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Return a port that is free now.
+    """Return a port that is free now, and that this process has not returned for a long time.
 
     It is below the ports that Debian and macOS give to outgoing connections, so that none of these takes it
-    before the server does.
+    before the server does. Each worker of pytest has a thousand ports of its own.
     """
+    first = 20_000 + 1000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 12)
     while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)
+        port = first + next(_PORTS) % 1000
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
 
@@ -449,10 +452,10 @@ def resident(process: int) -> float:
 
 
 def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
-    """Stop a process: SIGTERM, then SIGKILL after a minute."""
+    """Stop a process: SIGTERM, then SIGKILL after 25 seconds."""
     process.send_signal(signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
-        process.wait(60)
+        process.wait(25)  # gunicorn itself kills a worker after 30 s
     process.kill()
     process.wait()
     if process.stdout:

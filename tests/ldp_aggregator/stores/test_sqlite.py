@@ -342,10 +342,10 @@ def test_a_child_forked_while_the_log_is_emptied_can_record(tmp_path, monkeypatc
     store._checkpoint.cancel()
     monkeypatch.setattr(store._checkpoint, "_run", slow)
     store._checkpoint.request(0)
-    assert begun.wait(10)
+    assert begun.wait(120)
     child = multiprocessing.get_context("fork").Process(target=_record_in_child, args=(store,))
     child.start()
-    child.join(10)
+    child.join(120)
     if child.is_alive():
         child.kill()
     assert child.exitcode == 0

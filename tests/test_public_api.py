@@ -54,9 +54,9 @@ def test_an_unknown_name_is_an_attribute_error(name):
         importlib.import_module(name).no_such_name  # noqa: B018
 
 
-def read_first_cells(heading: str) -> list[str]:
-    """Return the names in the first column of the table below a heading of docs/formats.md."""
-    return re.findall(r"^\| `([^`]+)`", read_section(heading), re.MULTILINE)
+def read_names(heading: str) -> list[str]:
+    """Return the commands and npm modules that docs/formats.md names below a heading."""
+    return sorted(re.findall(r"`(ldp-[\w/-]+)`", read_section(heading)))
 
 
 def imports_on_pages() -> Iterator[tuple[str, str, list[str]]]:
@@ -88,9 +88,9 @@ def test_pages_import_public_names_only():
 def test_the_page_lists_every_command_and_every_entry_of_the_npm_package():
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
     entries = json.loads((ROOT / "clients" / "javascript" / "package.json").read_text("utf-8"))["exports"]
-    assert sorted(read_first_cells("Commands")) == sorted(scripts)
+    assert read_names("Commands") == sorted(scripts)
     modules = sorted(f"ldp-bayes{entry[1:]}" for entry in entries)
-    assert sorted(read_first_cells("JavaScript modules")) == modules
+    assert read_names("JavaScript modules") == modules
 
 
 UNWANTED_MODULES = {

@@ -61,7 +61,8 @@ def add_navigation(_app: Any, docname: str, source: list[str]) -> None:
     """Add the navigation: the pages by reader, as the index lists them."""
     if docname == root_doc:
         for title, section in re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", source[0], re.MULTILINE):
-            pages = [os.path.normpath(f"/docs/{page}") for page in re.findall(r"\]\(([\w./-]+)\.md", section)]
+            found = dict.fromkeys(re.findall(r"\]\(([\w./-]+)\.md", section))  # each page once
+            pages = [os.path.normpath(f"/docs/{page}") for page in found]
             source[0] += "\n".join(["\n```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```\n"])
     if docname == "docs/results/README":
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"

@@ -22,7 +22,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(cls=Command)
 @argument("file", type=_PATH, help="A model file, from ldp-train or ldp-central, or a snapshot.")
-@argument("other", type=_PATH, required=False, help="A second file, to compare. No person may be in both.")
+@argument("other", type=_PATH, required=False, help="A second file, to compare. No report may be in both.")
 @option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
 @option("--csv", "csv_file", type=OutputFile(), help="Write all estimates of FILE to this CSV file, too.")
 @option(

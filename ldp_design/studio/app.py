@@ -141,13 +141,13 @@ def _import(session: Session, body: bytes) -> object:
 
 
 def _begin(session: Session, body: Any) -> None:
-    is_example = body.get("example")
-    session.file.change(read_example() if is_example else write_new(body["title"], body["languages"]))
+    session.file.change(read_example() if body.get("example") else write_new(**body))
 
 
 def _publish(session: Session, body: Any) -> Any:
     path, facts = session.published()
     made = make_draft(path, facts, body) if body["form"] == "draft" else make_files(path, facts, body)
+    session.is_published |= body["form"] != "draft"
     if body["form"] == "folder":
         return {"folder": str(write_folder(path, made))}
     return Response(zip_files(made), mimetype="application/zip")

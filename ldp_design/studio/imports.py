@@ -38,9 +38,9 @@ class ImportRefused(LdpError):
     """A file that is neither an XLSForm nor a CSV file, or cannot be read."""
 
 
-def write_new(title: str, languages: Sequence[str]) -> str:
+def write_new(name: str, title: str, languages: Sequence[str]) -> str:
     """Return a survey with one question and tables for texts."""
-    text = _EMPTY.format(id=quote(make_survey_id(title)), title=quote(title))
+    text = _EMPTY.format(id=quote(name), title=quote(title))
     tables = "".join(f"\n[texts.{each}]\n" for each in languages)
     return text + tables.replace("]\n", f"]\ntitle = {quote(title)}\n", 1)
 

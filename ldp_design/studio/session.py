@@ -29,6 +29,7 @@ class Session:
         self.file, self.lock, self.ended = file, threading.RLock(), threading.Event()
         self.version, self.results, self.frames = 0, b"", ""
         self.notes: list[str] = []
+        self.is_published = False
         self._pilot: Pilot | None = None
         self._running, self._last_seen = 0, 0.0
 
@@ -72,7 +73,8 @@ class Session:
                 "draftProblem": file.problem,
                 "notes": self.notes,
                 "frames": self.frames,
-                "keys": describe_keys(file.path, file.text),
+                "keys": (keys := describe_keys(file.path, file.text)),
+                "published": self.is_published or bool(keys["key"]),
                 "trial": pilot and {"page": pilot.page, "results": hash(self.results)},  # 0 without results
                 "isTrialOld": pilot is not None and pilot.source != file.text,
             }

@@ -47,7 +47,8 @@ def describe_sizes(text: str) -> Iterator[dict[str, Any]]:
             after = _summarise(compute_size(apply_operations(text, operations)))
             is_narrower = after["widest"] < before["widest"] * _MIN_GAIN
             gain = len(before["noise"]) - len(after["noise"])
-            if gain > 0 or (is_narrower and gain == 0):
+            own = [each["margins"].get(values.get("name"), 0) for each in (before, after)]
+            if (name == "alone" and own[1] < own[0]) or gain > 0 or (is_narrower and gain == 0):
                 change = {"name": name, "values": values, "operations": operations}
                 yield change | {"before": before, "after": after}
 
@@ -96,7 +97,10 @@ def _ask_less(size: Size, worst: Margin, tables: Tables) -> Iterator[Suggestion]
         row = next((each.row_name for each in features if each.name == worst.name), worst.name)
         yield "question", {"name": row}, [{"op": "remove", "path": ["features", row]}, _FIT]
     imprecise = [each.name for each in size.features if each.grade != "good"]
+    tabled = {name for table in tables.get("tables", {}).values() for name in table["features"]}
     for name, entries in tables["features"].items():
+        if name in tabled & {*imprecise} and not entries.get("alone"):
+            yield "alone", {"name": name}, [_set(["features", name, "alone"], True), _FIT]
         bins = entries.get("bins")
         if isinstance(bins, int) and bins > _MOST_BINS and any(name in each for each in imprecise):
             values = {"name": name, "bins": bins, "fewer": -(-bins // 2)}

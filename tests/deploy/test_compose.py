@@ -73,6 +73,14 @@ def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services):
     assert not any("enable_ipv6" in (network or {}) for network in networks.values())
 
 
+def test_commands_in_the_container_write_to_a_folder_of_the_host_that_the_page_makes(services):
+    assert "./backups:/backups" in services["services"]["collector"]["volumes"]
+    pages = [(DEPLOY.parent / "docs" / page).read_text() for page in ("running.md", "moving.md")]
+    user = re.findall(r"^USER (\d+)", (DEPLOY / "Dockerfile").read_text(), re.M)[0]
+    assert f"install -d -o {user} -m 700 backups\n" in pages[0]
+    assert "exec collector ldp-collector backup -o /backups/" in pages[1]
+
+
 def test_the_proxy_of_a_relay_is_that_of_a_collector_with_other_files(services, relay_services):
     ours, relays = (each["services"]["proxy"] for each in (services, relay_services))
     different = {"volumes", "networks", "depends_on"}

@@ -15,7 +15,7 @@ function Survey({ url }) {
     setClient(made);
     made.status().then(setReceipt);
     const load = async () => setSurvey({ plan: await made.plan(), texts: await made.texts(navigator.languages) });
-    load().catch(fail);
+    load().catch(fail); // without a plan, as under Global Privacy Control, the form asks nothing
     return () => void made.close();
   }, [url]);
   async function submit(event) {
@@ -31,13 +31,14 @@ function Survey({ url }) {
   }
   async function decline() {
     setMessage("");
-    setReceipt(await client.withdraw()); // if the person had agreed before
+    setReceipt(await client.withdraw()); // if the person had agreed before; deletes a report that waits
   }
   const mayAnswer = survey && ["no_consent", "ready", "invalid", "unavailable"].includes(receipt?.state);
   const handlers = { onInput: () => setMessage(""), onReset: decline, onSubmit: (event) => submit(event).catch(fail) };
   return <form autoComplete="off" {...handlers}>
     {mayAnswer && <Questions {...survey} />}
     <pre role="status">{message || String(receipt ?? "")}</pre>
+    {receipt?.state === "queued" && <button type="reset">Withdraw</button>}
   </form>;
 }
 const Questions = ({ plan: { entries, rowSchema }, texts }) => <>

@@ -1,7 +1,7 @@
 /** Fields of the survey: each shows an entry, writes it when the author leaves the field, and shows its mistakes. */
-import { h, note } from "./dom.js";
+import { announce, h, note } from "./dom.js";
 import { list } from "./kinds.js";
-import { edit, features, find, problemsAt, refresh, store, titleOf } from "./store.js";
+import { drawNow, edit, fail, features, find, problemsAt, refresh, store, titleOf } from "./store.js";
 import { formatCount, localise, plainNumber, t, translate } from "./words.js";
 
 /** Return the id of an element for an entry: with the places of questions and answers, as names change. */
@@ -96,6 +96,17 @@ export function choose(id, name, options, value, change, hint) {
 export const button = (id, text, click, { disabled, ...attributes } = {}) => h("button", {
   type: "button", id, onclick: () => disabled || click(), "aria-disabled": disabled ? "true" : null, ...attributes
 }, text);
+const running = new Set();
+/** Return a button for a step of seconds: until it is done, the button says so and does nothing. */
+export function slowButton(id, text, step, { disabled, ...attributes } = {}) {
+  const isRunning = running.has(id);
+  const click = async () => {
+    announce(t("computing"), drawNow(running.add(id)));
+    await step().catch(fail);
+    refresh(running.delete(id));
+  };
+  return button(id, isRunning ? t("computing") : text, click, { disabled: disabled || isRunning, ...attributes });
+}
 export const fold = (id, text, attributes, ...children) => h("details", { id, ...attributes },
   h("summary", { id: `${id}-title` }, text), children);
 

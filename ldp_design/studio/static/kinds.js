@@ -2,7 +2,7 @@
 import { find } from "./store.js";
 export const KINDS = ["one", "yesno", "scale", "several", "number", "bins", "edges"];
 const KEYS = ["values", "choices", "range", "bins", "edges", "ordered", "spread", "moments"];
-const ANSWERS = ["answer-1", "answer-2"];
+const ANSWERS = [1, 2, 3, 4, 5].map((number) => `answer-${number}`);
 /** Return a list; whatever else a file with mistakes has is empty. */
 export const list = (value) => (Array.isArray(value) ? value : []);
 
@@ -18,15 +18,12 @@ export function kindOf(entry) {
 /** Return the entries of a new question of a kind; answers that exist are kept. */
 export function entriesOf(kind, entry = {}) {
   const known = list(entry.values ?? entry.choices).filter((each) => typeof each !== "boolean");
-  const values = known.length ? known : ANSWERS;
+  const values = known.length ? known : ANSWERS.slice(0, kind === "scale" ? 5 : 2);
   const range = [list(entry.range), list(entry.edges), [0, 100]].find((each) => each.length > 1);
   const limits = [range[0], range.at(-1)].map((each) => ({ number: String(each) }));
   return {
-    yesno: { values: [true, false] },
-    scale: { values, ordered: true },
-    several: { choices: values },
-    number: { range: limits },
-    bins: { range: limits, bins: 4 },
+    yesno: { values: [true, false] }, scale: { values, ordered: true }, several: { choices: values },
+    number: { range: limits }, bins: { range: limits, bins: 4 },
     edges: { edges: [0, 10, 20, 50].map((each) => ({ number: String(each) })) },
   }[kind] ?? { values };
 }
@@ -36,8 +33,7 @@ export function changeKind(path, kind) {
   const wanted = entriesOf(kind, entry);
   return [
     ...KEYS.filter((key) => key in entry && !(key in wanted)).map((key) => ({ op: "delete", path: [...path, key] })),
-    ...Object.entries(wanted).map(([key, value]) => ({ op: "set", path: [...path, key], value })),
-  ];
+    ...Object.entries(wanted).map(([key, value]) => ({ op: "set", path: [...path, key], value })),];
 }
 
 export const answersOf = (entry) => list(entry.values ?? entry.choices).map(String);
@@ -52,4 +48,10 @@ export function slug(text, taken, separator = "_") {
   let free = name;
   for (let number = 2; taken.includes(free); number += 1) free = `${name}${separator}${number}`;
   return free;
+}
+
+/** Return the short name of a survey with a title: a to z and digits, as it is a part of addresses. */
+export function makeId(title) {
+  const spelt = title.toLowerCase().replace(/[äöü]/g, "$&e").replaceAll("ß", "ss").normalize("NFKD");
+  return slug(spelt.replace(/\p{M}/gu, "").replace(/[^a-z0-9]+/g, " ").trim() || "my survey", [], "-");
 }

@@ -12,10 +12,7 @@ import { language, loadWords, t } from "./words.js";
 
 const PARTS = {
   questions: () => (store.state.tables ? drawQuestions() : drawFile()),
-  sizes: drawSizes,
-  page: drawPage,
-  trial: drawTrial,
-  publish: () => drawPublish(go),
+  sizes: drawSizes, page: drawPage, trial: drawTrial, publish: () => drawPublish(go),
   file: () => [drawFile(), drawImport(false)],
   start: () => [drawNew(), drawImport(true)],
 };
@@ -29,8 +26,7 @@ function draw() {
   const isNew = !state.exists && state.tables && !Object.keys(state.tables).length;
   const shown = isNew ? "start" : view;
   if (!["page", "trial"].includes(shown)) setStage("", "", "");
-  redraw(document.getElementById("app"),
-    h("a", { class: "skip", href: "#main" }, t("skip")),
+  redraw(document.getElementById("app"), h("a", { class: "skip", href: "#main" }, t("skip")),
     h("header", {}, drawHead(isNew),
       !isNew && h("nav", { "aria-label": t("parts") }, h("ol", {}, Object.keys(PARTS).slice(0, -1).map((each, place) =>
         h("li", {}, button(`view-${each}`, t(`view_${each}`), () => go(each), {
@@ -87,8 +83,7 @@ function drawHead(isNew) {
 
 function drawMessages() {
   const { message, state } = store;
-  return [
-    isGone && h("p", { class: "alarm", role: "alert" }, t("gone")),
+  return [isGone && h("p", { class: "alarm", role: "alert" }, t("gone")),
     message && !isGone && h("p", { id: "message", class: "alarm", role: "alert" }, message),
     state.notice && h("p", { class: "notice" }, t(`notice_${state.notice}`)),
     state.draftProblem && h("p", { class: "alarm" }, t("no_draft", state.draftProblem)),
@@ -110,8 +105,7 @@ function drawFile() {
     void get("api/text").then((found) => refresh(text = found.text));
   }
   return [
-    h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
-    listProblems(store.state.problems),
+    h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")), listProblems(store.state.problems),
     h("div", { class: "field" }, h("label", { for: "text" }, store.state.name), area),
     button("take-text", t("take_text"), () => run(() => post("api/text", { text })))];
 }

@@ -1,13 +1,13 @@
 /** What is still to do before people are asked, and the files that the author publishes. */
 import { download, post } from "./api.js";
 import { announce, card, h, note, row } from "./dom.js";
-import { button, check, h3, heading, idOf, ownInput } from "./fields.js";
-import { fail, find, isValid, languages, refresh, run, store } from "./store.js";
+import { button, check, h3, heading, idOf, ownInput, slowButton } from "./fields.js";
+import { find, isValid, languages, refresh, run, store } from "./store.js";
 import { callResult, verify } from "./sizes.js";
-import { formatCount, formatOdds, language, localise, t } from "./words.js";
+import { formatCount, formatOdds, formatTime, language, localise, t } from "./words.js";
 const COLLECTOR = "https://collector.example";
 const form = { collector: "", allowEnglish: false };
-let [busy, outcome] = [false, {}];
+let outcome = {};
 
 function points() {
   const { size, state: { facts, saved, keys } } = store;
@@ -29,7 +29,7 @@ function points() {
     ...(relay ? [
       [true, t("todo_epsilon", localise(relay.epsilon), formatOdds(relay.delta), localise(find("survey", "epsilon")))],
       [true, t("todo_batch", formatCount(relay.batch))],
-      relay.opens && [true, t("todo_times", relay.opens, relay.closes)],
+      relay.opens && [true, t("todo_times", formatTime(relay.opens), formatTime(relay.closes))],
       [!relay.url?.includes("relay.example"), t("todo_relay"), ...toRelay("url")],
       ...["collector_key", "relay_key"].map((key) => [Boolean(relay[key]), t(`todo_${key}`), ...toRelay(key)])] : []),
     [Boolean(keys.signature), t(keys.key && !keys.signature ? "todo_sign_again" : "todo_key"), "publish", "sign"],
@@ -40,23 +40,22 @@ export function drawPublish(go) {
   verify();
   const { facts, keys, path, saved } = store.state;
   const unspoken = facts?.untranslated ?? [];
-  const isReady = isValid() && saved && !busy;
+  const isReady = isValid() && saved;
   const relay = find("relay");
   const lacksKeys = relay && !facts?.relay?.has_keys;
   return [
     ...heading("publish"),
     card(h3("checklist"), h("ul", { class: "todo" }, points().map((point, place) => drawPoint(point, place, go)))),
-    card(h3("files"),
-      relay && h("p", {}, t(lacksKeys ? "relay_draft" : "relay_page")),
+    card(h3("files"), relay && h("p", {}, t(lacksKeys ? "relay_draft" : "relay_page")),
       ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; },
         { hint: t("collector_hint"), type: "url", placeholder: COLLECTOR, onchange: () => refresh() }),
       unspoken.length > 0 && check("allow-english", t("allow_english", unspoken.join(", ")), form.allowEnglish,
         (isOn) => { form.allowEnglish = isOn; }),
       !saved && note(t("save_first")),
-      row(button("zip", t(lacksKeys ? "draft" : "zip"), () => make(lacksKeys ? "draft" : "zip"),
+      row(slowButton("zip", t(lacksKeys ? "draft" : "zip"), () => make(lacksKeys ? "draft" : "zip"),
         { class: "primary", disabled: !isReady }),
-        button("folder", t("folder"), () => make("folder"), { disabled: !isReady || lacksKeys })),
-      h("p", { role: "status" }, busy ? t("writing") : outcome.version === store.state.version && outcome.text)),
+        slowButton("folder", t("folder"), () => make("folder"), { disabled: !isReady || lacksKeys })),
+      h("p", { role: "status" }, outcome.version === store.state.version && t(...outcome.words))),
     card(h3("signature"), note(t("signature_hint")),
       ["key", "public", "signature"].map((each) => keys[each]
         && h("p", {}, t(`${each}_at`), " ", h("code", {}, keys[each]))),
@@ -83,17 +82,10 @@ function drawPoint([isDone, text, view, id], place, go) {
 async function make(kind) {
   const request = { ...form, form: kind, collector: find("relay") ? "" : form.collector, language };
   const file = kind !== "folder" && `${store.state.facts.id}${kind === "draft" ? "-draft" : ""}.zip`;
-  busy = true;
-  refresh();
-  try {
-    const made = await (file ? download : post)("api/publish", request);
-    if (file) h("a", { href: URL.createObjectURL(made), download: file }).click();
-    outcome = { text: t(`${kind}_done`, file || made.folder), version: store.state.version };
-    announce(outcome.text);
-  } catch (error) {
-    fail(error);
-  }
-  refresh(busy = false);
+  const made = await (file ? download : post)("api/publish", request);
+  if (file) h("a", { href: URL.createObjectURL(made), download: file }).click();
+  outcome = { words: [`${kind}_done`, file || made.folder], version: store.state.version };
+  announce(t(...outcome.words));
 }
 
 const drawCommands = (commands) => h("dl", { class: "commands" },

@@ -3,7 +3,7 @@ import { announce, card, focusLater, h, note, row } from "./dom.js";
 import {
   button, check, choose, field, fold, h3, heading, idOf, languageName, mistakes, textCells, textGrid, write
 } from "./fields.js";
-import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
+import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, makeId, slug } from "./kinds.js";
 import {
   answerOf, edit, features, find, languages, now, pathOf, problemsAt, refresh, say, store, titleOf
 } from "./store.js";
@@ -20,15 +20,10 @@ const PLACEHOLDER = /^(question|answer)-\d+$/;
 export function drawQuestions() {
   const names = features();
   const label = find("label");
-  return [
-    ...heading("questions", find("relay", "ask") === "all" ? "questions_all" : "questions_lead"),
-    drawSurvey(),
-    h("ol", { class: "cards" },
-      label && h("li", {}, drawCard(["label"], label, String(label.name ?? ""), null)),
+  return [...heading("questions", find("relay", "ask") === "all" ? "questions_all" : "questions_lead"), drawSurvey(),
+    h("ol", { class: "cards" }, label && h("li", {}, drawCard(["label"], label, String(label.name ?? ""), null)),
       names.map((name, place) => h("li", {}, drawCard(["features", name], find("features", name), name, place)))),
-    drawAdd(),
-    drawTarget(),
-    drawTables()];
+    drawAdd(), drawTarget(), drawTables()];
 }
 
 function drawSurvey() {
@@ -38,7 +33,7 @@ function drawSurvey() {
     line("title", (tag) => ["texts", tag, "title"], {
       fallback: () => find("about", "title"),
       save: (tag, text) => [
-        write(["texts", tag, "title"], text), tag === tags[0] && write(["about", "title"], text)],
+        write(["texts", tag, "title"], text), tag === tags[0] && [write(["about", "title"], text), followTitle(text)]],
     }),
     line("intro", (tag) => ["texts", tag, "help"], { area: true }),
     ...ABOUT.map((key) => line(
@@ -47,8 +42,7 @@ function drawSurvey() {
   const named = (shown) => [["", t("choose")], ...shown.map((tag) => [tag, languageName(tag)])];
   const isOpen = !find("about", "contact");
   return fold("about", t("about_survey"), { class: "card", open: isOpen },
-    tags.length > 0 && textGrid(rows, tags),
-    mistakes(["about"], true), mistakes(["texts"]),
+    tags.length > 0 && textGrid(rows, tags), mistakes(["about"], true), mistakes(["texts"]),
     row(
       choose("add-language", t("add_language"), named(without), "",
         (tag) => edit(() => ({ op: "add", path: ["texts", tag], value: { entries: {} } })),
@@ -60,6 +54,10 @@ function drawSurvey() {
 
 const saveId = (id) => [...write(["survey", "id"], id),
   find("relay", "url") && { op: "set", path: ["relay", "url"], value: find("relay", "url").replace(/[^/]*$/, id) }];
+
+/** Return operations that make the survey's short name of its title, if nobody has typed one or published it. */
+const followTitle = (text) => text && !store.state.published
+  && find("survey", "id") === makeId(find("about", "title") ?? "") && saveId(makeId(text));
 
 /** Whether a short name was made of a text, and nobody has typed it. */
 const follows = (name, text, separator) => PLACEHOLDER.test(name)
@@ -74,8 +72,7 @@ function drawCard(path, entry, name, place) {
   const wrong = problemsAt(path, true).filter(({ severity }) => severity === "error").length
     + languages().flatMap((tag) => problemsAt(textPath(path, tag), true)).length;
   const id = `card-${place ?? "label"}`;
-  return h("section", { class: "card question", "aria-labelledby": id },
-    h("div", { class: "head" },
+  return h("section", { class: "card question", "aria-labelledby": id }, h("div", { class: "head" },
       h("h3", {}, button(id, titleOf(name), () => refresh(store.open = isOpen ? null : name),
         { class: "plain", "aria-expanded": String(isOpen) })),
       h("span", { class: "kind" }, t(`kind_${kind}`),
@@ -92,8 +89,7 @@ function drawActions(path, name, place) {
   };
   const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
     { class: "small", "aria-label": `${t(key)}: ${titleOf(name)}`, title: t(key), ...attributes });
-  return h("span", { class: "actions" },
-    act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
+  return h("span", { class: "actions" }, act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
     act("copy", t("copy"), () => edit(() => ({ op: "copy", path, value: slug(name, features(), "-") }))),
     act("remove", "\u2715", () => edit(() => ({ op: "remove", path }))));
@@ -197,10 +193,8 @@ function drawNumbers(path, kind) {
     return field(at("edges"), t("edges"), { shown, save, hint: t("edges_hint") });
   }
   if (!["number", "bins"].includes(kind)) return [];
-  return [
-    ["low", "high"].map((name, place) => field([...at("range"), String(place)], t(name), { number: true })),
-    mistakes(at("range")),
-    kind === "bins" ? field(at("bins"), t("bins"), { number: true })
+  return [["low", "high"].map((name, place) => field([...at("range"), String(place)], t(name), { number: true })),
+    mistakes(at("range")), kind === "bins" ? field(at("bins"), t("bins"), { number: true })
       : field(at("spread"), t("spread"), { number: true, hint: t("spread_hint") })];
 }
 
@@ -214,8 +208,7 @@ function drawOptions(path, entry) {
       (isOn) => edit(() => write([...path, "moments"], isOn ? "mean" : ""))),
     isTabled && check(id("alone"), t("alone"), entry.alone === true,
       (isOn) => edit(() => toggle([...path, "alone"], isOn))),
-    drawCondition(path, entry),
-    field([...path, "weight"], t("weight"), { number: true, hint: t("weight_hint") }));
+    drawCondition(path, entry), field([...path, "weight"], t("weight"), { number: true, hint: t("weight_hint") }));
 }
 
 function drawCondition(path, entry) {
@@ -238,8 +231,7 @@ function drawCondition(path, entry) {
     choose(id("is"), t("condition_is"), [["is", t("is")], ["not", t("is_not")]], isNot ? "not" : "is",
       (is) => save(term.feature, term.value, is === "not")),
     choose(id("value"), t("condition_value"), answers.map((each) => [String(each), answerOf(term.feature, each)]),
-      String(term.value),
-      (text) => save(term.feature, answers.find((each) => String(each) === text), isNot)));
+      String(term.value), (text) => save(term.feature, answers.find((each) => String(each) === text), isNot)));
 }
 
 function drawAdd() {
@@ -259,7 +251,7 @@ function drawAdd() {
     focusOn(tag ? textPath(path, tag, "title") : [...path, NAME]);
   };
   return h("div", { class: "card", role: "group", "aria-label": t("add_question") }, h3("add_question"),
-    row(KINDS.slice(0, 6).map((kind) => button(`add-${kind}`, t(`kind_${kind}`), () => add(kind)))));
+    row(KINDS.map((kind) => button(`add-${kind}`, t(`kind_${kind}`), () => add(kind)))));
 }
 
 function drawTarget() {
@@ -275,8 +267,7 @@ function drawTarget() {
   const options = [["", t("target_none")], ...names.map((name) => [name, titleOf(name)])];
   return card(h3("target"),
     choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),
-      t("target_explained")),
-    mistakes(["label"], true));
+      t("target_explained")), mistakes(["label"], true));
 }
 
 function drawTables() {
@@ -296,10 +287,8 @@ function drawTables() {
       button(`drop-table-${place}`, t("remove"), () => edit(() => ({ op: "delete", path: ["tables", name] })),
         { "aria-label": `${t("remove")}: ${list(table?.features).map(titleOf).join(", ")}` }),
       mistakes(["tables", name], true)))),
-    names.length > 1 && [
-      h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),
+    names.length > 1 && [h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),
         names.map((name, place) => check(`together-${place}`, titleOf(name), ticked.has(name),
           (isOn) => ticked[isOn ? "add" : "delete"](name)))),
-      button("add-table", t("add_table"), add)],
-    mistakes(["tables"]));
+      button("add-table", t("add_table"), add)], mistakes(["tables"]));
 }

@@ -41,22 +41,19 @@ export function drawSizes() {
   verify();
   const epsilon = promised();
   const relay = find("relay");
-  return [
-    ...heading("sizes"),
+  return [...heading("sizes"),
     card(
       slider("people", ["survey", "users"], people(), Math.log10(people()), [1.5, 6.3, 0.02],
         (log) => Number((10 ** log).toPrecision(2))),
       slider("epsilon", [relay ? "relay" : "survey", "epsilon"], epsilon, epsilon, [0.1, Math.max(3, epsilon), 0.05],
         (value) => Number(value.toFixed(2))),
-      h("p", { id: "belief" }, describeBelief(epsilon)),
-      relay && mistakes(["survey", "epsilon"]),
+      h("p", { id: "belief" }, describeBelief(epsilon)), relay && mistakes(["survey", "epsilon"]),
       check("relay", t("relay"), Boolean(relay),
         (isOn) => edit(() => [{ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }]), t("relay_hint")),
       relay && check("ask-all", t("ask_all"), relay.ask === "all",
         (isOn) => edit(() => [{ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }]), t("ask_all_hint")),
       relay && drawRelay()),
-    card(h3("margins"), h("div", { id: "margins" }, drawMargins()), drawSimulation()),
-    drawSuggestions()];
+    card(h3("margins"), h("div", { id: "margins" }, drawMargins()), drawSimulation()), drawSuggestions()];
 }
 
 /** Return a field for a number, and a slider; while it moves, the margins are estimated by a rule of thumb. */
@@ -77,8 +74,7 @@ function slider(id, path, value, place, [low, high, step], read) {
       estimate(id === "people" ? moved : people(), id === "epsilon" ? moved : promised());
     },
     onchange: () => void edit(() => save(String(read(Number(range.value)))), store.isMoving = false),
-    onblur: () => { store.isMoving = false; },
-  });
+    onblur: () => { store.isMoving = false; } });
   return h("div", { class: "slider" },
     field(path, t(id), { number: true, shown: find(...path) ?? value, save, hint: t(`${id}_hint`) }), range);
 }
@@ -92,9 +88,14 @@ function estimate(users, epsilon) {
   document.getElementById("belief").textContent = describeBelief(epsilon, true);
 }
 
-const believe = (bound) => formatShare(Math.ceil(1000 / (1 + (1 / BELIEF - 1) * Math.exp(-bound))) / 1000);
+/** Write a belief after a report: a bound, rounded up, and as in the dossier never to 100 %. */
+function believe(bound) {
+  const rest = 1 / (1 + BELIEF / (1 - BELIEF) * Math.exp(bound));
+  const digits = [1, 2, 3, 4].find((each) => rest * 10 ** (each + 2) >= 1);
+  return digits ? formatShare(1 - Math.floor(rest * 10 ** (digits + 2)) / 10 ** (digits + 2), digits) : t("nearly_all");
+}
 
-/** Say what a report can change at most: a bound, rounded up. */
+/** Say what a report can change at most. */
 function describeBelief(epsilon, isMoving = false) {
   const words = t("belief", formatShare(BELIEF), believe(epsilon));
   const both = Number(find("survey", "epsilon")); // what relay and collector learn together
@@ -109,8 +110,7 @@ function drawMargins(factor = 1) {
   if (!facts) return note(t("correct_first"));
   if (!size) return note(t("computing"));
   const isVerified = factor === 1 && size.version === version;
-  return [
-    note(isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
+  return [note(isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
     h("ul", { class: "margins" }, size.rows.map((row, place) => drawMargin(
       row, factor, isVerified, simulation?.version === version ? simulation.margins[place] : undefined))),
     note(t("margins_hint"))];
@@ -126,8 +126,7 @@ function drawMargin(row, factor, isVerified, simulated) {
   const shown = share === null ? t("mean_margin", format(margin))
     : t("share_margin", formatShare(share), format(margin));
   return h("li", { class: `margin ${grade}` },
-    h("span", { class: "name" }, callResult(row.name)),
-    drawBar(share ?? 0.5, margin === null ? null : margin / unit),
+    h("span", { class: "name" }, callResult(row.name)), drawBar(share ?? 0.5, margin === null ? null : margin / unit),
     h("span", { class: "value" }, isVerified ? shown : `${t("about")} ${shown}`,
       isVerified && simulated !== undefined && h("span", { class: "hint" }, t("simulated", format(simulated)))),
     h("span", { class: `grade ${grade}` }, t(grade)));
@@ -144,8 +143,7 @@ async function simulate() {
 
 function drawSimulation() {
   const { done = 0, total = 1, version } = simulation ?? {};
-  return [
-    button("simulate", t(stopSimulation ? "simulate_stop" : "simulate"),
+  return [button("simulate", t(stopSimulation ? "simulate_stop" : "simulate"),
       () => (stopSimulation ? stopSimulation.abort() : simulate()), { disabled: !store.state.facts }),
     stopSimulation && drawProgress("simulating", { done, total }),
     !stopSimulation && note(version === store.state.version ? t("simulated_all", done) : t("simulate_hint"))];
@@ -170,8 +168,7 @@ function drawBar(centre, margin) {
 
 function drawRelay() {
   return fold("relay-details", t("relay_details"), {},
-    note(t("relay_explained", localise(find("survey", "epsilon") ?? "?"))),
-    h("div", { class: "columns" },
+    note(t("relay_explained", localise(find("survey", "epsilon") ?? "?"))), h("div", { class: "columns" },
       field(["relay", "url"], t("relay_url")),
       field(["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }),
       field(["relay", "honest"], t("relay_honest"), { number: true }),
@@ -198,11 +195,12 @@ function describeEffect(before, after) {
   const ratio = (name) => before.margins[name] / after.margins[name];
   const [most] = Object.keys(after.margins).filter(ratio).sort((one, other) => ratio(other) - ratio(one));
   return [
-    before.widest !== after.widest && t("effect", formatPoints(before.widest), formatPoints(after.widest)),
-    before.noise.length > 0 && after.noise.length === 0 && t("effect_enough"),
-    after.noise.length > 0 && t("effect_noise", before.noise.length, after.noise.length),
     ratio(most) > 1.1 * before.widest / after.widest
       && t("effect_most", callResult(most), formatPoints(before.margins[most]), formatPoints(after.margins[most])),
+    before.widest !== after.widest && t("effect", formatPoints(before.widest), formatPoints(after.widest)),
+    before.noise.length > 0 && after.noise.length === 0 && t("effect_enough"),
+    after.noise.length > 0 && after.noise.length !== before.noise.length
+      && t("effect_noise", before.noise.length, after.noise.length),
     after.together > before.together && h("strong", {}, t("effect_price", formatNumber(before.together),
       believe(before.together), formatNumber(after.together), believe(after.together)))];
 }

@@ -2,6 +2,7 @@
 import { post, postFile } from "./api.js";
 import { h, note, row } from "./dom.js";
 import { button, choose, fold, h2, languageName, ownInput } from "./fields.js";
+import { makeId } from "./kinds.js";
 import { features, refresh, run, say, store } from "./store.js";
 import { language, t, translate } from "./words.js";
 const form = { title: "", second: "" };
@@ -11,7 +12,8 @@ export function drawNew() {
   const begin = async (event) => {
     event.preventDefault();
     const languages = [language, form.second].filter(Boolean);
-    await run(() => post("api/new", { title: form.title.trim() || t("untitled"), languages }));
+    const title = form.title.trim() || t("untitled");
+    await run(() => post("api/new", { name: makeId(title), title, languages }));
     refresh(store.open = store.fresh = features()[0]);
   };
   const others = ["en", "de", "fr", "es"].filter((tag) => tag !== language).map((tag) => [tag, languageName(tag)]);

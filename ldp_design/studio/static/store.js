@@ -4,6 +4,7 @@ import { announce } from "./dom.js";
 import { language, t, translate } from "./words.js";
 export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
+export const drawNow = () => draw();
 let queue = Promise.resolve();
 let waiting = 0;
 const renamings = [];

@@ -1,7 +1,7 @@
 /** The page as people see it, and a trial with a real collector and made-up people. */
 import { get, post } from "./api.js";
 import { announce, card, h, row, setStage } from "./dom.js";
-import { button, choose, drawProgress, h2, heading, languageName, ownInput } from "./fields.js";
+import { button, choose, drawProgress, h2, heading, languageName, ownInput, slowButton } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { people } from "./sizes.js";
 import { formatCount, language as spoken, t } from "./words.js";
@@ -9,6 +9,7 @@ const COUNT_MS = 1500;
 let look = { language: "", width: "phone" };
 let [preview, progress] = [null, null];
 let [reports, count] = [0, "100"];
+let leave = () => {}; // sends the made-up people home
 
 function makeFrame(file, title, content, listen = () => {}) {
   const element = h("iframe", { src: `${store.state.frames}/${file}`, title, sandbox: "allow-scripts allow-forms" });
@@ -44,17 +45,16 @@ export function drawPage() {
 export function drawTrial() {
   const { facts, trial } = store.state;
   const start = () => run(async () => { progress = null; reports = 0; return post("api/trial"); });
-  const results = () => run(async () => post("api/results", { language: spoken }, announce(t("computing"))));
   setStage(trial?.results ? `results?${trial.results}` : "", t("trial_results"), "wide", () =>
     h("iframe", { src: `results?${trial.results}`, title: t("trial_results"), sandbox: "allow-same-origin" }));
   return [
     ...heading("trial"),
     !facts && h("p", { class: "card" }, t("correct_first")),
+    find("relay") && h("p", { class: "card" }, t("trial_relay")),
     facts && !trial && card(
-      find("relay") && h("p", {}, t("trial_relay")),
       find("waves") && h("p", {}, t("trial_waves")),
       find("survey", "enrolment") && h("p", {}, t("trial_invited")),
-      button("trial-start", t("trial_start"), start, { class: "primary" })),
+      slowButton("trial-start", t("trial_start"), start, { class: "primary" })),
     trial && store.state.isTrialOld && h("p", { class: "notice" }, t("trial_old")),
     trial && h("ol", { class: "steps card" },
       h("li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")), " ",
@@ -62,13 +62,12 @@ export function drawTrial() {
       h("li", {}, row(
         ownInput("people-count", t("trial_people"), count, (text) => { count = text; },
           { type: "number", min: 1, max: 1000 }),
-        button("trial-answer", t("trial_answer"), () => answer().catch(fail),
-          { disabled: progress && progress.done < progress.total })),
+        slowButton("trial-answer", t("trial_answer"), answer)),
       progress && drawProgress("trial_done", progress, progress.failed > 0 && t("trial_failed", progress.failed))),
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", t("trial_few", formatCount(people()))),
-        button("trial-results", t("trial_results"), results),
+        slowButton("trial-results", t("trial_results"), () => run(() => post("api/results", { language: spoken }))),
         trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
-      h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), " ",
+      h("li", {}, button("trial-end", t("trial_end"), () => end().catch(fail)), " ",
         h("span", { class: "hint" }, t("trial_end_hint"))))];
 }
 
@@ -83,14 +82,24 @@ async function answer() {
   const content = await get(`api/people?count=${encodeURIComponent(count)}`);
   const total = content.people.length;
   progress = { done: 0, failed: 0, total };
-  const frame = makeFrame("people.html", t("trial_people"), content, (news) => {
-    progress = { ...news, total };
-    if (news.done % 10 === 0 || news.done === total) refresh();
-    if (news.done !== total) return;
-    frame.remove();
-    announce(t("trial_done", total, total));
+  await new Promise((resolve) => {
+    const frame = makeFrame("people.html", t("trial_people"), content, (news) => {
+      progress = { ...news, total };
+      if (news.done === total) leave();
+      else if (news.done % 10 === 0) refresh();
+    });
+    leave = () => resolve(frame.remove());
+    frame.className = "hidden";
+    document.body.append(frame);
+    refresh();
   });
-  frame.className = "hidden";
-  document.body.append(frame);
-  refresh();
+  announce(t("trial_done", progress.done, total));
+}
+
+/** End the trial; ask first if answers would be lost. */
+async function end() {
+  ({ reports } = await get("api/count"));
+  if (reports > 0 && !confirm(t("trial_end_ask", formatCount(reports)))) return;
+  leave();
+  await run(() => post("api/end"));
 }

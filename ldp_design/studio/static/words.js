@@ -35,7 +35,9 @@ export const t = (name, ...holes) => fill(words[name] ?? name, holes);
 export const formatCount = (number) => Number(number).toLocaleString(language);
 export const formatOdds = (chance) => formatCount(Math.round(1 / chance));
 const round = (number, digits) => number.toLocaleString(language, { maximumFractionDigits: digits });
-export const formatShare = (share) => `${round(100 * share, 1)}\u202f%`;
+export const formatShare = (share, digits = 1) => `${round(100 * share, digits)}\u202f%`;
+export const formatTime = (time) => `${new Date(time).toLocaleString(
+  language === "en" ? "en-GB" : language, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" })} UTC`;
 export const formatPoints = (margin) => (margin === null || margin >= 0.5 ? t("many") : round(100 * margin, 1));
 export const formatNumber = (number) => (number === null ? t("unknown")
   : round(Number(number.toPrecision(3)), number < 100 ? 4 : 0));

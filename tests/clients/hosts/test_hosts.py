@@ -206,6 +206,25 @@ def test_react_sends_nothing_if_the_person_declines(visit, react):
         assert page.evaluate("indexedDB.databases()") == []
 
 
+def test_react_withdraws_a_report_that_waits(visit, react):
+    with visit(react, reports=0) as page:
+        answer_react(page)
+        page.context.set_offline(True)
+        press(page, "Yes, send")
+        expect_status(page, "queued")
+        press(page, "Withdraw")
+        expect_status(page, "withdrawn")
+        page.context.set_offline(False)
+
+
+def test_react_does_not_ask_under_global_privacy_control(visit, react):
+    with visit(react, reports=0) as page:
+        page.add_init_script("Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })")
+        page.reload(wait_until="networkidle")
+        expect_status(page, "LdpError: Global Privacy Control is on")
+        expect(page.get_by_role("button")).to_have_count(0)
+
+
 # ODK Web Forms
 
 

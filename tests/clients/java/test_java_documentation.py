@@ -28,6 +28,7 @@ suspend fun main(arguments: Array<String>) {
     println(model.withdraw())
     check(model.preview(mapOf("age" to "unlisted"), "no") == null)
     check(surveyClient(application) === surveyClient(application))
+    check(surveyClient(application, "p2").status().state() == State.NO_CONSENT)
     MissedPaymentsTest().aReportIsSentOnce()
 }
 """
@@ -94,21 +95,6 @@ STAND_INS = {
     """,
 }
 """What the examples use of Android, coroutines and JUnit, by package. Work is done at once, and printed."""
-JAVA_MAIN = """
-import java.io.File;
-import java.util.HashMap;
-import java.util.Map;
-import ldpbayes.client.Client;
-import ldpbayes.client.ClientOptions;
-
-final class Main {
-    public static void main(String[] arguments) {
-        File folder = new File(arguments[0]);
-        String url = arguments[1];
-        CODE
-    }
-}
-"""
 
 
 def blocks_of(page: Path, language: str) -> list[str]:
@@ -116,8 +102,10 @@ def blocks_of(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def run(*command: str | Path) -> str:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, check=False)
+def run(*command: str | Path, folder: Path | None = None) -> str:
+    done = subprocess.run(
+        list(map(str, command)), cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -167,9 +155,8 @@ def test_the_kotlin_examples_run(base, tmp_path):
 
 def test_the_java_example_runs(base, tmp_path):
     [code] = blocks_of(PAGE, "java")
-    (tmp_path / "Main.java").write_text(JAVA_MAIN.replace("CODE", code))
+    (tmp_path / "Main.java").write_text(with_url(code, base))
     run("javac", "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Main.java")
-    url = f"{base}/v1/surveys/{SURVEY}"
-    printed = run("java", "-classpath", f"{tmp_path}:{CLASSES}", "Main", tmp_path / "journals", url)
-    [shown] = re.findall(r"println\(client\.report.*// (.*)$", code, re.MULTILINE)
-    assert printed == f"{shown}\n" == "queued\n"
+    printed = run("java", "-classpath", f"{tmp_path}:{CLASSES}", "Main", folder=tmp_path)
+    shown = re.findall(r"println\(client.*// (.*)$", code, re.MULTILINE)
+    assert printed.splitlines() == shown == ["queued", "sent"]

@@ -113,7 +113,7 @@ def test_a_user_with_the_permissions_of_the_table_can_do_everything(server: Serv
 
 
 def test_the_example_has_the_commands_of_the_table():
-    (example,) = re.findall(r"^ {4}ACL SETUSER .*$", SECTION, re.MULTILINE)
+    (example,) = re.findall(r"^ {4}user ldp on .*$", SECTION, re.MULTILINE)
     assert re.findall(r"\+\S+", example) == READER + WRITER
 
 

@@ -121,7 +121,7 @@ def test_check_states_the_promise_and_what_relay_and_collector_learn_together(su
         "Together: 5.5 (at most 2.75 for one answer) if relay and collector work together. They then see",
         "which randomised answers come from the same person, and would learn most answers.",
         "Of yes/no answers with epsilon 2.75, 94% are sent as they are.",
-        "Applications must allow this: max_local_epsilon = 5.5.",
+        "Applications must allow this, and the page of ldp-survey page does: max_local_epsilon = 5.5.",
         'With ask = "one", each person would send one answer, whose epsilon could be 4.66. ldp-survey size',
     ):
         assert part in text

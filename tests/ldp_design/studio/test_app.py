@@ -296,8 +296,8 @@ def test_a_file_that_cannot_be_imported_changes_nothing(page, name, size, why):
 def test_a_new_survey_compiles(tmp_path):
     page = Page(tmp_path, None)
     page.get(page.address)
-    state = page.post("new", {"title": 'Sleep "and" work', "languages": ["en", "de"]}).json
-    assert state["facts"]["id"] == "sleep-and-work"
+    state = page.post("new", {"name": "sleep", "title": 'Sleep "and" work', "languages": ["en", "de"]}).json
+    assert state["facts"]["id"] == "sleep"
     assert [*state["tables"]["texts"]] == ["en", "de"]
     assert page.post("new", {"example": True}).json["facts"]
     page.file.close()

@@ -1,9 +1,9 @@
 """No change is lost: drafts, reloads, other programs, a second studio, undo."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, expect
 
-from tests.ldp_design.studio.browser_author import EXAMPLE, Author
+from tests.ldp_design.studio.browser_author import EXAMPLE, TIMEOUT, Author
 from tests.support.http_servers import QuietHandler, serve
 from tests.support.studio import run_studio
 
@@ -127,3 +127,51 @@ def test_a_message_stays_until_the_next_step(author):
     expect(page.get_by_text("Another program has changed the file")).to_be_visible()
     expect(alert).to_contain_text("nobody has answered yet")
     author.errors.clear()  # the browser tells of the refused request
+
+
+def test_the_end_of_a_trial_asks_before_answers_are_lost(author):
+    page = author.open()
+    author.go("trial")
+    start = page.get_by_role("button", name="Start the trial")
+    end = page.get_by_role("button", name="End the trial")
+    start.click()
+    end.click()  # without a question
+    start.click()
+    page.get_by_label("Made-up people").fill("1000")
+    page.get_by_role("button", name="Let them answer").click()
+    expect(page.get_by_text("Reports counted: 0")).to_have_count(0)
+    for answer in (Dialog.dismiss, Dialog.accept):
+        page.once("dialog", answer)
+        with page.expect_event("dialog") as asked:
+            end.click()
+        assert "Answers counted: " in asked.value.message
+    start.click()
+    expect(page.get_by_role("button", name="Let them answer")).to_be_enabled()  # the former people have gone
+    end.click()
+    expect(start).to_be_visible()
+    author.errors.clear()  # of reports that were on their way
+
+
+def test_a_step_of_seconds_shows_that_it_runs(author):
+    page, held = author.open(), []
+    for view, name, request in (
+        ("trial", "trial-start", "trial"),
+        ("trial", "trial-answer", "people"),
+        ("trial", "trial-results", "results"),
+        ("publish", "zip", "publish"),
+        ("publish", "folder", "publish"),
+    ):
+        author.go(view)
+        if name == "trial-answer":
+            page.get_by_label("Made-up people").fill("20")
+        if name == "zip":
+            page.get_by_label("Address of your collector").fill("https://collector.example")
+        page.route(f"**/api/{request}*", lambda route: held.append(route))
+        button = page.locator(f"#{name}")
+        button.click()
+        expect(button).to_have_text("Computing \u2026")
+        expect(button).to_be_disabled()
+        held.pop().continue_()
+        page.unroute(f"**/api/{request}*")
+        expect(page.locator("button", has_text="Computing")).to_have_count(0, timeout=4 * TIMEOUT)
+    expect(page.get_by_role("main")).to_contain_text("survey-publish")

@@ -198,7 +198,7 @@ values = { day = "By day", night = "At night" }
 """
     shift, hours = ["features", "question-1"], ["features", "hours"]
     text = apply_operations(
-        imports.write_new("Sleep", ["en"]),
+        imports.write_new("sleep", "Sleep", ["en"]),
         [
             {"op": "value", "path": [*shift, "values"], "value": {"old": "answer-1", "new": "day"}},
             {

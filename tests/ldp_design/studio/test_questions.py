@@ -262,3 +262,39 @@ def test_missing_texts_are_counted_and_unlisted_answers_warn_only_if_an_answer_i
     expect(page.get_by_text("whose answer is not listed")).to_have_count(0)
     page.get_by_label("May be left out").uncheck()
     expect(warning).to_be_visible()
+
+
+@NEW
+def test_the_short_name_of_the_survey_follows_its_title_until_it_is_typed_or_published(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    short = page.get_by_label("Short name of the survey")
+    expect(short).to_have_value("my-survey")
+    author.fill("Question, English", "How do you sleep?")
+    author.fill("Title, English", "M\u00fcdigkeit in der Stra\u00dfe & caf\u00e9")
+    expect(short).to_have_value("muedigkeit-in-der-strasse-cafe")
+    author.fill("Title, English", "\u7761\u7720")
+    expect(short).to_have_value("my-survey")
+    author.fill("Title, English", "Sleep")
+    expect(short).to_have_value("sleep")
+    author.fill("Short name of the survey", "mine")
+    author.fill("Title, English", "Other sleep")
+    author.save()
+    expect(short).to_have_value("mine")
+    author.fill("Short name of the survey", "other-sleep")
+    author.save()
+    author.go("publish")
+    page.get_by_role("button", name="Make a key and sign").click()
+    expect(page.get_by_role("button", name="This survey is signed")).to_be_visible()
+    author.go("questions")
+    author.fill("Title, English", "Sleep again")
+    assert 'id = "other-sleep"' in author.save()
+
+
+@NEW
+def test_a_scale_begins_with_five_answers(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    page.locator("#add-scale").click()
+    expect(page.get_by_label("Question, English")).to_be_focused()
+    expect(page.get_by_label("Answer 5, English")).to_be_visible()

@@ -1,8 +1,12 @@
 """Margins in a real browser: sliders and their numbers, suggestions, simulations, waves."""
 
+import math
+
 import pytest
 from playwright.sync_api import expect
 
+from ldp_aggregator.statements.privacy import update_belief
+from ldp_aggregator.wording.values import percent_at_most
 from tests.ldp_design.studio.browser_author import EXAMPLE
 
 pytestmark = pytest.mark.slow
@@ -146,3 +150,45 @@ def test_advice_that_costs_privacy_names_its_price(author):
     author.is_verified()
     fewer = page.locator(".suggestions li", has_text="bins instead of")
     expect(fewer.first).not_to_contain_text("The price")
+
+
+TABLE = """\
+[survey]
+id = "sleep"
+epsilon = 1.0
+users = 800
+
+[features.shift]
+values = [true, false]
+
+[features.insomnia]
+values = [true, false]
+
+[features.age]
+values = ["young", "old"]
+
+[tables.sleep]
+features = ["shift", "insomnia"]
+"""
+
+
+@pytest.mark.parametrize("author", [(TABLE, {})], indirect=True)
+def test_a_question_of_a_table_can_also_be_asked_alone(author):
+    page = author.open()
+    author.go("sizes")
+    advice = page.locator(".suggestions li", has_text="Also ask \u201cshift\u201d alone")
+    expect(advice).to_contain_text("The margin of \u201cshift\u201d becomes")
+    expect(advice).to_contain_text("The widest margin becomes")  # the price
+    advice.get_by_role("button").click()
+    expect(advice).to_have_count(0)
+    assert "alone = true" in author.save()
+
+
+@pytest.mark.parametrize("author", [(TABLE, {})], indirect=True)
+def test_beliefs_are_rounded_as_in_the_dossier(author):
+    page = author.open()
+    author.go("sizes")
+    for epsilon in (1, 7.6, 9.5, 12, 17, 32):
+        author.fill("Epsilon: how much one answer may reveal", str(epsilon))
+        bound = percent_at_most(update_belief(0.1, math.exp(epsilon)))
+        expect(page.locator("#belief")).to_contain_text(f"{bound.removesuffix('%')}\u202f% likely.")

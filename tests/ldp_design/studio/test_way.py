@@ -57,6 +57,7 @@ def test_from_nothing_to_results_without_a_terminal(author):
     expect(
         page.frame_locator("iframe").get_by_text("30 people answered one question each").first
     ).to_be_visible()
+    page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="End the trial").click()
     expect(page.get_by_role("button", name="Start the trial")).to_be_visible()
     assert author.studio.trials() == []
@@ -87,6 +88,7 @@ def test_a_page_answers_in_the_trial_and_its_files_are_downloaded(author):
     form.get_by_role("button", name="Yes, send one random answer").click()
     expect(form.get_by_role("status")).to_contain_text("has arrived")
     expect(page.get_by_text("Reports counted: 1")).to_be_visible()
+    page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="End the trial").click()
     author.save()
     author.go("publish")

@@ -55,7 +55,12 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     return make
 
 
-@pytest.fixture(scope="module", params=SURVEYS)
+FIRST, *OTHERS = SURVEYS
+
+
+@pytest.fixture(
+    scope="module", params=[FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)]
+)
 def source(request: pytest.FixtureRequest, make: Make) -> DossierSource:
     return make(SURVEYS[request.param])
 

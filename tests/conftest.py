@@ -111,6 +111,13 @@ def close_clients_after_the_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 @pytest.fixture(autouse=True)
+def patient_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `flush` and `close` wait for longer than on a device: a busy machine may be slow to send."""
+    monkeypatch.setattr("ldp_client.client.Client.flush.__defaults__", (120.0,))
+    monkeypatch.setattr("ldp_client.client.Client.close.__defaults__", (60.0,))
+
+
+@pytest.fixture(autouse=True)
 def unsynced_journals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out fsync of journals in the test's own process: it takes time, and no test cuts the power."""
     monkeypatch.setattr("ldp_client.journal.file._SYNCHRONOUS", "OFF")

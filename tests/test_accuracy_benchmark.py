@@ -70,7 +70,7 @@ def killed(folder: Path, cells: int) -> Path:
     path = folder / "results.jsonl"
     command = [sys.executable, "-m", "benchmarks.accuracy", *arguments(folder, "--processes=2")]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not path.exists() or path.read_bytes().count(b"\n") <= cells:
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -125,7 +125,7 @@ def check_journals(folder: Path, expected: dict[str, Any]) -> None:
             with Client(url, journal=folder / name, transport=Redirected(COLLECTOR, base)) as client:
                 assert client.plan.digest == expected["surveys"]["commute"]
                 assert client.report(ROW, "yes").state is State.ALREADY_REPORTED
-                assert client.flush(30).state is State.SENT
+                assert client.flush(60).state is State.SENT
     assert counted(store, "commute") == (1, {}, 0)
 
 
@@ -180,7 +180,7 @@ def check_relay(folder: Path, expected: dict[str, Any]) -> None:
         transport = Redirected(RELAY, server)
         with Client(plan, url, relay=RELAY, journal=folder / "journal.db", transport=transport) as client:
             assert client.report(NIGHT_ROW).state is State.ALREADY_REPORTED
-            assert client.flush(30).state is State.SENT
+            assert client.flush(60).state is State.SENT
         assert held(folder, plan.digest)["waiting"] == before["waiting"] + 1
         with Client(plan, url, relay=RELAY, journal=folder / "journal.db", transport=transport) as client:
             assert client.withdraw().state is State.WITHDRAWN

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "examples" / "survey_to_results.ipynb"
 MAX_BYTES = 200_000
 MAX_CELL_LINES = 25
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 600
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def answer(page: Page) -> None:
 
 
 def expect_sentence(page: Page, text: str) -> None:
-    expect(page.locator("#sentence")).to_contain_text(text, timeout=15_000)
+    expect(page.locator("#sentence")).to_contain_text(text)
 
 
 def test_an_answer_is_previewed_sent_once_and_remembered_at_the_next_visit(visit, example):

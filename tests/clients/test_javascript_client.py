@@ -175,7 +175,7 @@ def test_another_tab_sends_the_report_when_the_first_one_ends(visit, site):
     call(first, "grant")
     first.route("**/reports", lambda route: route.abort())
     first.evaluate(REPORT)
-    assert call(first, "flush", 1)["reason"] == "collector-unreachable"
+    wait_for(lambda: call(first, "flush", 1)["reason"] == "collector-unreachable")
     second = visit()
     second.wait_for_timeout(500)
     assert site.bodies == []

@@ -251,7 +251,7 @@ def test_a_report_beside_a_deletion_is_counted_before_it_or_refused(store, url):
     wait_for(lambda: min(counted) > 0)
     found = delete(store)
     for each in senders:
-        each.join(30)
+        each.join(120)
     assert found["reports"] == 160 + sum(counted)
     assert contents(store, SURVEY) == NOTHING
     for each in collectors:

@@ -444,7 +444,7 @@ class Recorder(MemoryStore):
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         self.calls.append(list(batches))
-        assert self.go_on.wait(20)
+        assert self.go_on.wait(120)
         return super().record(batches)
 
 

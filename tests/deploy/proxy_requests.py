@@ -44,7 +44,7 @@ def ask(
 ) -> http.client.HTTPResponse:
     """Send a request of a page of another origin; return the response, whose content was read."""
     parts = urlsplit(front)
-    with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)) as line:
+    with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=60)) as line:
         preflight = {
             "Access-Control-Request-Method": "POST",
             "Access-Control-Request-Headers": "content-type",
@@ -62,7 +62,7 @@ def cross_origin_headers(headers: http.client.HTTPMessage) -> list[tuple[str, st
 
 def refusal(front: str, request: bytes) -> tuple[int, dict[str, Any]]:
     """Send bytes; return the status and the problem of the response, which must be a problem."""
-    with socket.create_connection(("127.0.0.1", urlsplit(front).port or 0), 20) as line:
+    with socket.create_connection(("127.0.0.1", urlsplit(front).port or 0), 60) as line:
         line.sendall(request)
         response = http.client.HTTPResponse(line)
         response.begin()

@@ -28,7 +28,7 @@ def started(command: Sequence[str], environment: dict[str, str]) -> Iterator[int
 
 
 def request_status(port: int, page: str, token: str = "") -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", page, headers={"Authorization": f"Bearer {token}"} if token else {})
         return connection.getresponse().status

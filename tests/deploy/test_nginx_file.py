@@ -236,7 +236,7 @@ def post(
     front: str, path: str, body: bytes, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, Any], http.client.HTTPMessage]:
     """Post a message to the proxy of a relay; return the status, the problem and the headers."""
-    line = http.client.HTTPConnection("127.0.0.1", int(front.rpartition(":")[2]), timeout=20)
+    line = http.client.HTTPConnection("127.0.0.1", int(front.rpartition(":")[2]), timeout=60)
     with closing(line):
         line.request("POST", path, body, {"Content-Type": "text/plain"} | (headers or {}))
         response = line.getresponse()

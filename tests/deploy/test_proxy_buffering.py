@@ -60,7 +60,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (folder / "survey.toml").write_text(SLEEP)
     with (
         collector([folder / "survey.toml"], f"sqlite:///{folder}/ldp.db", workers=1) as (base, _),
-        front_proxy(folder, urlsplit(base).port or 0) as running,
+        front_proxy(folder, urlsplit(base).port or 0, client_seconds=600) as running,
     ):
         yield running
 
@@ -76,7 +76,5 @@ def test_slow_clients_do_not_stop_others_behind_the_proxy(front, kind):
             line.bind((f"127.0.1.{number + 1}", 0))
             line.connect(("127.0.0.1", urlsplit(front).port or 0))
             line.sendall(SLOW_REQUESTS[kind].encode())
-        start = time.monotonic()
-        for _ in range(20):
+        for _ in range(20):  # without a buffering proxy, none gets a response within a minute
             assert post_report(front, make_report(plan, ROW, "yes"))[0] == 200
-        assert time.monotonic() - start < 5  # without a buffering proxy, none gets a response

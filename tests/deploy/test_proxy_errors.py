@@ -87,7 +87,7 @@ def test_the_pages_of_devices_and_operator_pass_the_proxy(survey, tmp_path):
         front_proxy(tmp_path, urlsplit(base).port or 0) as front,
     ):
         port = urlsplit(front).port or 0
-        line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         line.request("GET", "/")
         static = re.search(r'"(static/[^"]+)"', line.getresponse().read().decode())
         line.close()

@@ -110,5 +110,5 @@ def has_response(line: socket.socket) -> bool:
 
 def ask_metrics(base: str) -> str:
     request = urllib.request.Request(f"{base}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-    with urllib.request.urlopen(request, timeout=20) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         return str(response.read().decode())

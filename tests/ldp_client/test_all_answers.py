@@ -51,7 +51,7 @@ def test_one_envelope_has_an_answer_to_every_question(tmp_path, capsys, monkeypa
         assert f"an encrypted message of {outer_bytes(PLAN)} bytes" in printed
         assert "\n".join(describe_relay(PLAN)) in printed
         fake.is_away = False
-        assert client.flush(30).state is State.SENT
+        assert client.flush(60).state is State.SENT
     [one] = [body for method, _, body in fake.requests if method == "POST"]
     assert fake.attempts == {one}
     content, start = open_outer(PLAN, one, RELAY), 0

@@ -160,7 +160,7 @@ def test_tests_with_the_recorder_connect_to_nothing(application):
             asyncio.run(report_from_bob())
 
         def test_reports_are_recorded(collector):
-            report_from_all(5)
+            report_from_all(60)
             assert len(collector.reports) == 4
 
         @pytest.mark.parametrize("behaviour", BEHAVIOURS)

@@ -27,7 +27,7 @@ from ldp_client import Client, Journal, LdpError, Response, State, TransportErro
 from ldp_client.debug_log import log
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.relay_settings import read_settings
-from tests.ldp_client.conftest import FakeTransport
+from tests.ldp_client.conftest import FakeTransport, wait_for_attempt
 from tests.support.relays import (
     COLLECTOR,
     RELAY,
@@ -107,7 +107,7 @@ def test_every_attempt_sends_the_same_bytes_and_none_follows_a_202(build, tmp_pa
     client.grant()
     client.report(ROW)
     for _ in refusals:
-        client.flush(5)
+        client.flush()
     assert client.status().state is State.SENT
     assert len(fake.bodies) == len(refusals)
     assert len(set(fake.bodies)) == 1
@@ -123,7 +123,8 @@ def test_the_message_outlives_the_process_that_made_it(build, tmp_path):
     client = build(fake)
     client.grant()
     client.report(ROW)
-    receipt = client.flush(1)
+    wait_for_attempt(client)
+    receipt = client.status()
     assert (receipt.state, receipt.reason) == (State.QUEUED, "relay-unreachable")
     sealed = Journal(tmp_path / "j.db").find(client.identity).sealed
     client.close(0)
@@ -150,7 +151,8 @@ def test_only_the_relay_s_own_words_are_final(build, response, state, reason):
     client = build(FakeRelay(response))
     client.grant()
     client.report(ROW)
-    receipt = client.flush(1)
+    wait_for_attempt(client)
+    receipt = client.status()
     assert (receipt.state, receipt.reason) == (state, reason)
     assert "collector" not in receipt.why
 
@@ -163,7 +165,7 @@ def test_the_journal_never_contains_the_report(build, tmp_path, monkeypatch):
     client = build(fake)
     client.grant()
     client.report(ROW)
-    client.flush(1)
+    wait_for_attempt(client)
     entry = Journal(tmp_path / "j.db").find(client.identity)
     assert (entry.report, entry.sealed) == (None, fake.bodies[0])
     [report] = filter(None, (each[0] for each in made))
@@ -211,7 +213,7 @@ def test_a_message_that_waits_is_never_deleted_by_the_clock(build, tmp_path):
     client = build(FakeRelay(TransportError("away")))
     client.grant()
     client.report(ROW)
-    client.flush(1)
+    wait_for_attempt(client)
     journal = Journal(tmp_path / "j.db")
     journal.forget_messages(2**40)
     assert journal.find(client.identity).sealed
@@ -223,6 +225,7 @@ def test_a_full_network_is_said_and_tried_again_hours_later(build):
     client = build(fake)
     client.grant()
     client.report(ROW)
+    wait_for_attempt(client)
     receipt = client.flush(1)
     assert (receipt.state, receipt.reason) == (State.QUEUED, "network-full")
     assert "too many people have answered from your network; try another one" in receipt.why
@@ -330,7 +333,7 @@ def test_a_report_that_waits_is_withdrawn_here_and_at_the_relay(build):
     client = build(fake)
     client.grant()
     client.report(ROW)
-    client.flush(1)
+    wait_for_attempt(client)
     fake.responses = [Response(204, b"")]  # an attempt may have arrived although there was no response
     assert client.withdraw().state is State.WITHDRAWN
     assert client.status().state is State.WITHDRAWN
@@ -365,7 +368,7 @@ class Held:
         return Response(202, b'{"status": "held"}')
 
 url, origin, digest, journal = sys.argv[1:]
-print(Client(url, relay=origin, digest=digest, journal=journal, transport=Held()).flush(20).state)
+print(Client(url, relay=origin, digest=digest, journal=journal, transport=Held()).flush(100).state)
 """
 
 
@@ -429,8 +432,8 @@ def test_a_client_with_other_options_does_not_send_a_message_that_they_refuse(bu
     client = build(fake)
     client.grant()
     client.report(ROW)
-    client.flush(1)
-    client.close(0)
+    wait_for_attempt(client)
+    client.close(60)
     sent = len(fake.bodies)
     build(fake, **options).flush(0.5)
     assert len(fake.bodies) == sent
@@ -587,7 +590,7 @@ def test_an_application_with_default_options_answers_through_a_real_relay(tmp_pa
         read = read_settings(settings)
         held = HeldMessages(read.database)
         with Client(words[0], relay=origin, digest=plan.digest, journal=words[3]) as client:
-            assert client.flush(20.0).state in (State.SENT, State.DUPLICATE)
+            assert client.flush(60).state in (State.SENT, State.DUPLICATE)
             assert held.counts(plan.digest)["waiting"] == 1
             assert client.withdraw().state is State.WITHDRAWN
         assert held.counts(plan.digest)["waiting"] == 0
@@ -632,7 +635,7 @@ def test_the_same_envelope_is_sent_until_the_relay_has_it(build, tmp_path):
     client, fake = agreed(build, TransportError("away"), Response(503, b""), HELD)
     client.report(ROW)
     for _ in range(3):
-        client.flush(5)
+        client.flush()
     client.close(0)
     again = build(fake, **ALL_OPTIONS)
     assert again.report(ROW).state is State.ALREADY_REPORTED

@@ -359,7 +359,7 @@ def test_the_tool_does_not_wait_for_a_collector_that_never_answers(machine):
         consent(machine)
         start = time.monotonic()
         machine.run(RUNS[0])
-        assert time.monotonic() - start < 8  # a request ends after ten seconds
+        assert time.monotonic() - start < 25  # the background process tries for half a minute
         wait_for(lambda: float(machine.state()[1]) > time.time() + 1000)
 
 

@@ -108,6 +108,7 @@ def test_recorder_responds_like_a_collector_in_trouble(ldp_recorder, plan, behav
             wait_for_attempt(client)
         receipt = client.flush(seconds)
         ldp_recorder.offline = True  # nothing more is sent when the client is closed
+        client.close(0)
     assert (receipt.state, receipt.reason) == (state, reason)
 
 

@@ -68,8 +68,8 @@ def test_connection_without_a_server_is_a_transport_error():
 
 @contextmanager
 def _dripping(start: bytes) -> Iterator[int]:
-    """Accept one connection and send it some bytes at once, then one at a time for half a minute."""
-    done, end = threading.Event(), time.monotonic() + 30.0
+    """Accept one connection and send it some bytes at once, then one at a time for two minutes."""
+    done, end = threading.Event(), time.monotonic() + 120.0
 
     def drip() -> None:
         with suppress(OSError):

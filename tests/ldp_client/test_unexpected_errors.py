@@ -101,7 +101,7 @@ def test_a_report_of_which_any_step_fails_is_made_once(plan, tmp_path, caplog, m
             again = one.report(ANSWER, "no")
             if receipt.state is State.QUEUED:
                 assert (receipt.epsilon, again.state) == (1.0, State.ALREADY_REPORTED), step
-            assert one.flush(30).state is State.SENT, step
+            assert one.flush(60).state is State.SENT, step
             assert len(bodies(transport)) == 1, step
             (entry,) = one._journal.entries()
             assert float(entry.epsilon) == 1.0
@@ -233,7 +233,7 @@ def test_a_step_of_the_sender_that_fails_once_delays_the_report(plan, tmp_path, 
         one.grant()
         monkeypatch.setattr(Sender, name, fail_once)
         assert one.report(ANSWER, "no").state is State.QUEUED
-        assert one.flush(30).state is State.SENT
+        assert one.flush(60).state is State.SENT
     assert not failures
     assert len(transport.bodies) == 1
 

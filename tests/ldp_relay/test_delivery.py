@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from ldp_relay.delivery import HourlyRelease, pass_on, post, probe
 from ldp_relay.held_messages import HeldMessages, Outcome, Passage
 from ldp_relay.relay_settings import RelayedSurvey
 from tests.support.relays import ALL, RELAY, SMALL, relayed_plan
+from tests.support.servers import wait_for
 
 ONE, OTHER = (relayed_plan(SMALL.replace("night-work", name)) for name in ("one", "other"))
 HOUR = 3600
@@ -259,10 +259,7 @@ def test_a_slow_collector_delays_no_other_survey(tmp_path, monkeypatch):
     with collector(drip) as slow, collector(count) as fast:
         surveys = [relayed(ONE, slow), relayed(OTHER, fast)]
         module.start(surveys, held, {each.digest: Counter() for each in (ONE, OTHER)})
-        end = time.monotonic() + 20
-        while held.counts(OTHER.digest).get("passed on, recorded") != 20:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        wait_for(lambda: held.counts(OTHER.digest).get("passed on, recorded") == 20)
         ended.set()
 
 

@@ -136,7 +136,7 @@ def test_a_monitor_sees_that_a_relay_is_ready_and_delivers(site, tmp_path):
         def get(page: str, origin: str = f"http://127.0.0.1:{site.port}") -> str:
             request = urllib.request.Request(f"{origin}{page}")
             request.add_header("Authorization", f"Bearer {TOKEN}")
-            with urllib.request.urlopen(request, timeout=30) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 return response.read().decode()
 
         with relay(settings, HOUR):

@@ -25,6 +25,13 @@ pytestmark = pytest.mark.slow
 
 HOUR = 0.5
 BATCH, COLUMNS = 20, 2
+CLOCK = """
+import time
+from pathlib import Path
+now = time.time
+time.time = lambda: now() + float(Path("{}").read_text())
+"""
+"""A clock that is ahead by the seconds in a file."""
 
 
 class WavedSite(RelayedSite):
@@ -65,51 +72,47 @@ class WavedSite(RelayedSite):
             store.close()
 
 
-def measure_pace() -> float:
-    """Return the seconds in which this machine starts a relay's command now, at least one."""
-    before = time.monotonic()
-    run_program("ldp-relay", "--help")
-    return max(1, time.monotonic() - before)
-
-
-def sleep_until(moment: int) -> None:
-    time.sleep(max(0, moment + 0.1 - time.time()))
-
-
 def test_three_waves_of_which_one_is_too_small(tmp_path):
-    pace = measure_pace()  # waves that are too short for a busy machine would close before they are filled
-    start = int(time.time())
+    start, ahead = int(time.time()), tmp_path / "ahead"
     names = ("one", "two", "three")
-    closes = [start + round(each * pace) for each in (20, 28, 35)]
+    closes = [start + each * 3600 for each in (1, 2, 3)]
+    clock = CLOCK.format(ahead)
+
+    def go_to(moment: int) -> None:
+        """Set the clocks of relay and collector forward."""
+        ahead.with_suffix(".new").write_text(str(moment + 1 - time.time()))
+        ahead.with_suffix(".new").rename(ahead)
+
+    go_to(start)
     limits = ((start - 1, closes[0]), (closes[0] + 1, closes[1]), (closes[1], closes[2]))
     site = WavedSite(tmp_path, tuple(Wave(name, *each) for name, each in zip(names, limits, strict=True)))
     site.settings("http://127.0.0.1:9")
     origin = f"http://127.0.0.1:{site.port}"
     options = {"relay": origin, "max_local_epsilon": 5, "journal": tmp_path / "journal.db", "spread": 0}
-    with site.collector() as (base, _):
+    with site.collector(prelude=clock) as (base, _):
         settings = site.settings(base)
-        with relay(settings, HOUR):
+        with relay(settings, HOUR, prelude=clock):
             site.fill(0, 27)
             with Client(site.plan, site.plan.relay.url, **options) as client:
                 client.grant()
                 assert client.report(ROW).state is State.QUEUED
-                assert client.flush(5).state is State.SENT
+                assert client.flush(60).state is State.SENT
                 assert site.of_wave("one")["waiting"] == 28
                 assert client.withdraw().reason == ""
             assert site.of_wave("one")["waiting"] == 27
             refused = [site.post(site.message(*each), "two") for each in ((0,), (1,))]
             assert [(status, "bad-seal" in body) for status, body in refused] == [(400, True), (403, False)]
             assert "survey-not-open" in refused[1][1]
-            sleep_until(limits[0][1])
+            go_to(limits[0][1])
             wait_for(lambda: site.of_wave("one").get("passed on, recorded") == 27 * COLUMNS)
             assert "survey-closed" in site.post(site.message(0), "one")[1]
-        with relay(settings, HOUR):  # restarted between the waves
-            sleep_until(limits[1][0])
+        with relay(settings, HOUR, prelude=clock):  # restarted between the waves
+            go_to(limits[1][0])
             site.fill(1, BATCH - 1)
             assert "bad-seal" in site.post(site.message(0), "two")[1]
-            sleep_until(limits[2][0])
+            go_to(limits[2][0])
             site.fill(2, BATCH)
-            sleep_until(limits[2][1])
+            go_to(limits[2][1])
             wait_for(lambda: site.of_wave("two").get(TOO_FEW) == BATCH - 1)
             wait_for(lambda: site.of_wave("three").get("passed on, recorded") == BATCH * COLUMNS)
             shown = run_program("ldp-relay", "status", settings).stdout

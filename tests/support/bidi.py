@@ -7,7 +7,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 120
 
 
 class BidiError(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 _SIZES = ((1280, 900), (390, 844), (360, 640))
 WIDE, PHONE, NARROW = ({"viewport": {"width": width, "height": height}} for width, height in _SIZES)
@@ -62,6 +62,7 @@ def find_chromium() -> str:
 def open_chromium() -> Iterator[Browser]:
     """Start Chromium; skip the test if it is not installed."""
     program = find_chromium()
+    expect.set_options(timeout=60_000)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=OPTIONS)
         yield browser

@@ -86,5 +86,5 @@ def run_program(name: str, *arguments: object, **environment: str) -> subprocess
 def post_reports(url: str, body: bytes) -> dict[str, object]:
     """Post reports to a survey's URL; return the collector's counts."""
     request = Request(f"{url}/reports", body, {"Content-Type": MEDIA_TYPE})
-    with urlopen(request, timeout=30) as response:
+    with urlopen(request, timeout=60) as response:
         return dict(json.loads(response.read()))

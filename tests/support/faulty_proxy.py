@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from tests.support.servers import free_port
 
 DRIP_SECONDS = 0.05
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 _PAGE = b"<html>Welcome! Please accept our terms.</html>"
 
 

@@ -7,7 +7,7 @@ from ldp_client.client import _clients
 from ldp_client.sending.process_exit import _senders
 from ldp_client.sending.sender import SendingMode
 
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 
 
 def close_clients() -> None:

@@ -45,7 +45,7 @@ class Prometheus:
         return False
 
     def _get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self._base}/{path}", timeout=20) as response:
+        with urllib.request.urlopen(f"{self._base}/{path}", timeout=60) as response:
             return json.load(response)["data"]
 
     def query(self, expression: str) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ class RecordingProxy(QuietHandler):
         self.server.requests.append((self.raw_requestline, bytes(self.headers), body))
         address = urlsplit(self.path)
         path = address.path + (f"?{address.query}" if address.query else "")
-        with closing(http.client.HTTPConnection(address.netloc, timeout=10)) as connection:
+        with closing(http.client.HTTPConnection(address.netloc, timeout=60)) as connection:
             connection.request(self.command, path, body or None, dict(self.headers))
             response = connection.getresponse()
             content = response.read()

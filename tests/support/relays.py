@@ -151,7 +151,7 @@ def send(url: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
     """Send one message to a relay, as a device does; return the status and the body."""
     request = urllib.request.Request(url, body, {"Content-Type": "text/plain"}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status, response.read()
     except HTTPError as error:
         with error:
@@ -190,10 +190,12 @@ class RelayedSite:
     def settings(self, base: str) -> Path:
         return write_relay_files(self.folder, self.survey, base)
 
-    def collector(self, port: int = 0) -> AbstractContextManager[tuple[str, subprocess.Popen[str]]]:
+    def collector(
+        self, port: int = 0, prelude: str = ""
+    ) -> AbstractContextManager[tuple[str, subprocess.Popen[str]]]:
         options = ["--tokens", self.folder / "tokens.toml"]
         options += ["--bind", f"127.0.0.1:{port}"] if port else []
-        return collector([self.folder / "plan.json"], self.store, options=options)
+        return collector([self.folder / "plan.json"], self.store, options=options, prelude=prelude)
 
     def send(self, count: int) -> list[bytes]:
         """Send new messages; each must be held."""

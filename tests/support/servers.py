@@ -1,5 +1,6 @@
 """Real servers for tests, each on a free port or socket; the code that starts a server stops it."""
 
+import itertools
 import os
 import random
 import re
@@ -22,7 +23,8 @@ SHIPPED_NGINX = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 SHIPPED_PROXY = SHIPPED_NGINX.with_name("proxy.conf")
 CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
 """The settings of Redis that collectors check, and that tests change."""
-_PATIENCE = 30.0
+_PATIENCE = 120.0
+_PORTS = itertools.count(random.SystemRandom().randrange(1000))
 
 
 class RedisServer:
@@ -223,13 +225,14 @@ def paused_rewrite(client: redis.Redis) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Return a port that is free now.
+    """Return a port that is free now, and that this process has not returned for a long time.
 
     It is below the ports that Debian and macOS give to outgoing connections, so that none of these takes it
-    before the server does.
+    before the server does. Each worker of pytest has a thousand ports of its own.
     """
+    first = 20_000 + 1000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 12)
     while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)
+        port = first + next(_PORTS) % 1000
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
 
@@ -293,14 +296,15 @@ def local_nginx(
     folder: Path,
     port: int,
     upstream: int | Sequence[int],
-    header_seconds: int = 10,
+    client_seconds: int = 10,
     *,
     name: str = "nginx.conf",
     tls: bool = False,
 ) -> Path:
     """Write shipped files of nginx with another address, other upstreams and other folders.
 
-    `name`: of the file in deploy/. `tls`: whether TLS stays; the certificate is then in the folder.
+    `client_seconds`: how long it waits for a client. `name`: of the file in deploy/. `tls`: whether TLS
+    stays; the certificate is then in the folder.
     """
     shipped_files = {"nginx.conf": SHIPPED_NGINX.parent / name, "proxy.conf": SHIPPED_PROXY}
     texts = {each: path.read_text() for each, path in shipped_files.items()}
@@ -309,7 +313,7 @@ def local_nginx(
     changes = {
         "listen 8443 ssl;": f"listen 127.0.0.1:{port}{' ssl' * tls};",
         f"server {server};": " ".join(f"server 127.0.0.1:{each};" for each in upstreams),
-        "client_header_timeout 10s;": f"client_header_timeout {header_seconds}s;",
+        "_timeout 10s;": f"_timeout {client_seconds}s;",
     }
     for shipped, here in changes.items():
         assert any(shipped in text for text in texts.values())
@@ -338,14 +342,14 @@ def nginx(folder: Path, conf: Path, *options: str) -> list[str]:
 def front_proxy(
     folder: Path,
     upstream: int | Sequence[int],
-    header_seconds: int = 10,
+    client_seconds: int = 10,
     *,
     name: str = "nginx.conf",
     tls: bool = False,
 ) -> Iterator[str]:
     """Start a shipped proxy, as in `local_nginx`; yield its base URL. Skips without nginx."""
     port = free_port()
-    conf = local_nginx(folder, port, upstream, header_seconds, name=name, tls=tls)
+    conf = local_nginx(folder, port, upstream, client_seconds, name=name, tls=tls)
     with (folder / "nginx.log").open("wb") as log:
         process = subprocess.Popen(nginx(folder, conf, "-g", "daemon off;"), stdout=log, stderr=log)
     try:
@@ -448,10 +452,10 @@ def resident(process: int) -> float:
 
 
 def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
-    """Stop a process: SIGTERM, then SIGKILL after 10 seconds."""
+    """Stop a process: SIGTERM, then SIGKILL after 25 seconds."""
     process.send_signal(signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
-        process.wait(10)
+        process.wait(25)  # gunicorn itself kills a worker after 30 s
     process.kill()
     process.wait()
     if process.stdout:
@@ -459,7 +463,7 @@ def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
 
 
 def wait_for(condition: object) -> None:
-    """Wait until a condition is true; fail after 30 seconds."""
+    """Wait until a condition is true; fail after two minutes."""
     end = time.monotonic() + _PATIENCE
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < end, f"the condition was not true within {_PATIENCE:.0f} s"

@@ -31,7 +31,7 @@ DEVICE = "https://collector.example/v1/surveys/commute"
 _CHANGING = ("ldp_aggregator/stores/", "ldp_client/journal/", "ldp_relay/held_", "ldp_relay/relay_database")
 """The modules that change stores, journals and queues."""
 _ROOT = f"{Path(__file__).resolve().parents[2]}/"
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 120
 
 
 class InProcessCollector:
@@ -91,7 +91,7 @@ def take_over(folder: Path) -> None:
     ):
         client.report({"mode": "bus", "minutes": 8}, "yes")
         # it is a duplicate if a process was killed between the count and its note in the journal
-        assert client.flush(30).state in (State.SENT, State.DUPLICATE)
+        assert client.flush(60).state in (State.SENT, State.DUPLICATE)
         os.write(log, b"device\n")
     settings = read_settings(folder / "relay.toml")
     held, [survey] = HeldMessages(settings.database), settings.surveys.values()

@@ -112,7 +112,9 @@ def open_client(page: ScriptedPage, origin: str, site: Site, options: dict[str, 
 
 
 def call(page: ScriptedPage, method: str, *arguments: object) -> dict[str, Any]:
-    """Call a method of the page's client, and return the receipt."""
+    """Call a method of the page's client, and return the receipt; `flush` waits for up to a minute."""
+    if method == "flush" and not arguments:
+        arguments = (60,)
     receipt: dict[str, Any] = page.evaluate(
         "async ([method, values]) => ({ ...(await client[method](...values)) })", [method, arguments]
     )

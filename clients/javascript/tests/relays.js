@@ -170,7 +170,7 @@ export async function reported(made) {
 /** Report and send; return what `makeRelayed` made. @param {any} [options] of `makeRelayed` */
 export async function sent(options) {
   const made = await reported(makeRelayed(options));
-  assert.equal((await made.client.flush(5)).state, "sent");
+  assert.equal((await made.client.flush(60)).state, "sent");
   return made;
 }
 

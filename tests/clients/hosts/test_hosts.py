@@ -145,7 +145,7 @@ def check_requests(requests: list[tuple[bytes, bytes, bytes]], page: str, survey
 
 
 def expect_status(page: Page, start: str, selector: str = "[role=status]") -> None:
-    expect(page.locator(selector).first).to_have_text(re.compile(f"^{re.escape(start)}"), timeout=15_000)
+    expect(page.locator(selector).first).to_have_text(re.compile(f"^{re.escape(start)}"))
 
 
 @pytest.mark.parametrize("name", ["script-tag", "react", "odk"])
@@ -352,7 +352,7 @@ def test_the_element_of_a_page_with_a_script_tag_sends_one_report(visit, script_
         form.get_by_role("group", name="How many cigarettes?").get_by_role("textbox").fill("13")
         form.get_by_role("group", name="How long did you sleep?").get_by_role("textbox").fill("7.25")
         form.get_by_role("button", name="Yes, send").click()
-        expect(form.get_by_role("status")).to_contain_text("has arrived", timeout=15_000)
+        expect(form.get_by_role("status")).to_contain_text("has arrived")
         page.reload()
         expect_status(page, "sent", "#state")  # the same person
 

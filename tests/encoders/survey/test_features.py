@@ -277,7 +277,7 @@ def test_codes_fill_the_domain():
 
 def test_a_long_text_of_combining_marks_is_refused_at_once():
     marks = "\u0301" * 100_000 + "\u0316" * 100_000  # computing its normal form takes a minute
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(RowError, match="is not one of"):
         CITY.code(marks)
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10

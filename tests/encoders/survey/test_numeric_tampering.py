@@ -134,7 +134,7 @@ def test_a_hostile_plan_is_refused_at_once(name):
     assert data != PLANS[numeric].json
     start = time.process_time()
     refuse(data, Plan.from_json)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_many_inputs_are_refused_at_once():
     assert "a weight for each of the 9002 inputs" in str(
         refuse(canonical.dump_canonical_json(changed), Plan.from_json)
     )
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5
 
 
 STRANGE: tuple[Any, ...] = (

@@ -97,7 +97,7 @@ def ask(address: str, body: bytes | None = None, token: str = "") -> tuple[int, 
     headers = {} if body is None else {"Content-Type": MEDIA_TYPE}
     headers |= {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, body, headers), timeout=30) as response:
+        with urllib.request.urlopen(urllib.request.Request(address, body, headers), timeout=60) as response:
             return response.status, response.read()
     except HTTPError as error:
         with error:

@@ -214,7 +214,7 @@ def test_a_running_collector_serves_the_operator_at_a_separate_address(survey, u
 
         def ask(base: str, page: str, **headers: str) -> int:
             where = urlsplit(base)
-            line = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+            line = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
             line.request("GET", page, headers={"Authorization": f"Bearer {TOKEN}", **headers})
             status = line.getresponse().status
             line.close()

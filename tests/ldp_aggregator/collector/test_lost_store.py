@@ -108,6 +108,7 @@ def test_an_emptied_redis_gets_no_acknowledged_reports_until_a_restart(survey, s
         missing = "the store cannot be used now: survey-missing, sleep"
         assert running.ready()[1]["detail"] == missing
         running.reload("reloaded")  # which does not publish it again
+        wait_for(lambda: running.events("worker-stopped"))
         (worker,) = running.workers()
         os.kill(worker, signal.SIGKILL)
         wait_for(lambda: running.workers() != [worker] and running.workers())

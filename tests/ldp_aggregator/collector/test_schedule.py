@@ -1,7 +1,6 @@
 """Opening times of surveys, over HTTP and through the operator's commands."""
 
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -81,14 +80,12 @@ def test_requests_do_not_wait_for_schedules_while_the_store_hangs(plan, monkeypa
 
     def hang(kind: str) -> dict[str, bytes]:
         calls.append(kind)
-        assert go_on.wait(30)
+        assert go_on.wait(60), "requests waited for the store"
         return notes(kind)
 
     monkeypatch.setattr(store, "notes", hang)
-    begin = time.monotonic()
     assert {*in_threads(lambda _: service.phase(plan.id), range(50))} == {Phase.OPEN}
     assert service.phase(plan.id) is Phase.OPEN
-    assert time.monotonic() - begin < 5
     assert len(calls) == 1
     store.set_note(SCHEDULES, plan.id, Schedule(closes=50).to_json())
     go_on.set()

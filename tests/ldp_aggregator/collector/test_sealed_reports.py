@@ -363,5 +363,5 @@ def test_a_served_collector_counts_what_its_relay_passes_on(survey, tmp_path):
     with collector([survey], f"sqlite:///{tmp_path}/ldp.db", options=["--tokens", tokens]) as (base, _):
         body = b"".join(inner_message(PLAN, relayed_report(PLAN)) for _ in range(1000))
         request = urllib.request.Request(base + SEALED, body, BEARER | {"Content-Type": MESSAGES_TYPE})
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             assert json.load(response) == {"recorded": 1000, "duplicate": 0, "rejected": 0}

@@ -353,9 +353,10 @@ def test_the_rewrites_of_all_nodes_of_a_cluster_are_checked(cluster_nodes, clust
     assert not any(rewrites_file(node.client) for node in cluster_nodes)
 
 
-def test_two_collectors_rewrite_the_file_once_per_interval(url, client):
+def test_two_collectors_rewrite_the_file_once_per_interval(url, client, monkeypatch):
     rewrite_once(client)
-    stores = [RedisStore(f"{url}?rewrite_seconds=1") for _ in range(2)]
+    monkeypatch.setattr("ldp_aggregator.stores.redis_settings._draw_uniform", lambda: 0.001)
+    stores = [RedisStore(f"{url}?rewrite_seconds=1000") for _ in range(2)]
     for number, store in enumerate(stores):
         store.check_durability(StorePolicy())
         count(store, bytes([number]) * 16)

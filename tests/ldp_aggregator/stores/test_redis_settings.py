@@ -190,7 +190,7 @@ def rewrites(node: ClusterNode) -> int:
 
 @pytest.mark.parametrize("fault", ["moves", "hangs"])
 def test_files_are_rewritten_while_the_key_of_the_lock_moves_or_its_node_hangs(cluster_nodes, fault):
-    url = f"{cluster_nodes[0].url}?rewrite_seconds=0.5&socket_timeout=0.3"
+    url = f"{cluster_nodes[0].url}?rewrite_seconds=0.5&socket_timeout=1"
     with closing(RedisStore(url)) as store:
         store.check_durability(StorePolicy())
         port = store._servers.node_of_key("ldp:rewriting")["target_nodes"].port
@@ -205,7 +205,7 @@ def test_files_are_rewritten_while_the_key_of_the_lock_moves_or_its_node_hangs(c
             else:
                 source.signal(signal.SIGSTOP)
             before = rewrites(others[0])
-            for number in range(1, 200):
+            for number in range(1, 2000):
                 record(store, "survey", question, {number.to_bytes(16, "big"): bytes(8)}, np.array([1]))
                 if rewrites(others[0]) > before:
                     break

@@ -293,11 +293,11 @@ def store_with_reader(path: Path) -> tuple[SQLiteStore, sqlite3.Connection]:
 
 
 def test_emptying_the_log_does_not_wait_for_a_reader(tmp_path, monkeypatch):
-    monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_BUSY_SECONDS", 20.0)
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_BUSY_SECONDS", 200.0)
     store, reader = store_with_reader(tmp_path / "store.db")
     start = time.monotonic()
     assert store._empty_log() is not None
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 100
     reader.close()
     assert store._empty_log() is None
     store.close()
@@ -318,7 +318,7 @@ def test_closing_a_store_does_not_wait_for_ever(tmp_path, monkeypatch):
     store, reader = store_with_reader(tmp_path / "store.db")
     start = time.monotonic()
     store.close()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
     reader.close()
     SQLiteStore(str(tmp_path / "store.db")).close()
     assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
@@ -344,10 +344,10 @@ def test_a_child_forked_while_the_log_is_emptied_can_record(tmp_path, monkeypatc
     store._checkpoint.cancel()
     monkeypatch.setattr(store._checkpoint, "_run", slow)
     store._checkpoint.request(0)
-    assert begun.wait(10)
+    assert begun.wait(120)
     child = multiprocessing.get_context("fork").Process(target=_record_in_child, args=(store,))
     child.start()
-    child.join(10)
+    child.join(120)
     if child.is_alive():
         child.kill()
     assert child.exitcode == 0

@@ -76,7 +76,7 @@ def test_flush_does_not_wait_for_the_pause_of_an_earlier_client(client, monkeypa
     wait_for_attempt(keeper)
     keeper.close()
     assert down.bodies
-    assert client(FakeTransport(RECORDED), granted=False).flush(5.0).state is State.SENT
+    assert client(FakeTransport(RECORDED), granted=False).flush(60).state is State.SENT
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_a_flush_without_an_attempt_has_a_reason(client, monkeypatch):
 
     class Slow(FakeTransport):
         def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-            assert responds.wait(30)
+            assert responds.wait(120)
             return super().request(method, url, body, timeout)
 
     one = client(Slow(TransportError("late")), spread=1e9)

@@ -8,7 +8,7 @@ from ldp_design.studio import imports
 
 EXAMPLE = imports.read_example().replace("# users = 20_000", "users = 20_000")
 VIEWS = ("questions", "sizes", "page", "trial", "publish", "file")
-TIMEOUT = 30_000
+TIMEOUT = 60_000
 
 
 class Author:
@@ -19,7 +19,6 @@ class Author:
         self.context = chromium.new_context(**{"locale": "en-GB"} | options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(TIMEOUT)
-        expect.set_options(timeout=TIMEOUT)
         self.errors, self.asked = [], []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda message: self.errors.append(message.text))

@@ -315,11 +315,11 @@ def test_operations_that_do_not_fit_are_refused(operation):
 def test_a_survey_of_300_questions_is_edited_quickly():
     text = EXAMPLE + "".join(f'\n[features."q {i}"]\nvalues = ["a", "b", "c"]\n' for i in range(300))
     text += "".join(f'\n[texts.de.features."q {i}"]\ntitle = "Frage {i}?"\n' for i in range(300))
-    start = time.perf_counter()
+    start = time.process_time()
     after = apply_operations(
         text, [{"op": "set", "path": ["texts", "de", "features", "q 299", "title"], "value": "x"}]
     )
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert parse_tables(after)["texts"]["de"]["features"]["q 299"]["title"] == "x"
 
 

@@ -175,7 +175,7 @@ def test_300_questions_stay_usable(chromium, tmp_path):
         page = author.open()
         page.locator("#card-299").click()
         author.fill("Short name of the question", "renamed")
-        expect(page.get_by_role("button", name="renamed").first).to_be_visible(timeout=5000)
+        expect(page.get_by_role("button", name="renamed").first).to_be_visible()
         assert_accessible(page)
         author.context.close()
         assert author.errors == []

@@ -30,7 +30,7 @@ def test_a_signal_ends_the_studio_in_peace(tmp_path, number):
     with run_studio(tmp_path, EXAMPLE) as studio:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{22}/\?token=[\w-]{43}", studio.address)
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(studio.address.partition("?")[0], timeout=10)
+            urllib.request.urlopen(studio.address.partition("?")[0], timeout=60)
         studio.process.send_signal(number)
         assert studio.process.wait(30) == 0
 

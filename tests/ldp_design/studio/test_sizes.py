@@ -17,20 +17,17 @@ def test_sliders_answer_at_once_and_verify_soon(author):
     author.go("sizes")
     author.is_verified()
     slider = page.get_by_label("People who will answer (slider)")
-    elapsed = page.evaluate(
+    shown = page.evaluate(
         """() => {
             const slider = document.getElementById("people");
-            const start = performance.now();
             slider.value = 5;
             slider.dispatchEvent(new Event("input"));
-            document.body.getBoundingClientRect();
-            return performance.now() - start;
+            return document.getElementById("margins").textContent;
         }"""
     )
-    assert elapsed < 300
-    expect(page.locator("#margins")).to_contain_text("about")
+    assert "about" in shown  # without a request
     slider.dispatch_event("change")
-    expect(page.locator("#margins")).to_contain_text("Computed for 100,000 people", timeout=5000)
+    expect(page.locator("#margins")).to_contain_text("Computed for 100,000 people")
     expect(page.get_by_label("People who will answer", exact=True)).to_have_value("100000")
     assert "users = 100000" in author.save()
 

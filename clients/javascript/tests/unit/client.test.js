@@ -230,7 +230,7 @@ test("the bytes are equal at every attempt", async () => {
   recorder.respond("sign-in page");
   await client.flush(1);
   recorder.respond("normal");
-  assert.equal((await client.flush(5)).state, "sent");
+  assert.equal((await client.flush(60)).state, "sent");
   assert.ok(recorder.bodies.length >= 3);
   assert.equal(new Set(recorder.bodies.map(String)).size, 1);
 });
@@ -239,12 +239,12 @@ test("flush does not wait for a longer pause than its own, and sends nothing bef
   const { client, recorder } = makeClient();
   await client.grant();
   await client.report(ROW, LABEL);
-  recorder.respond("busy", { retryAfter: 60 });
+  recorder.respond("busy", { retryAfter: 3600 });
   await client.flush(0.2);
   recorder.respond("normal");
   const start = performance.now();
-  assert.equal((await client.flush(5)).reason, "too-many-requests");
-  assert.ok(performance.now() - start < 1000);
+  assert.equal((await client.flush(600)).reason, "too-many-requests");
+  assert.ok(performance.now() - start < 100_000);
   assert.equal(recorder.bodies.length, 1);
 });
 
@@ -254,7 +254,7 @@ test("an error in onOutcome is logged by its type alone", async (context) => {
   const { client } = makeClient({ onOutcome, send: responding(200, { status: "recorded" }) });
   await client.grant();
   await client.report(ROW, LABEL);
-  assert.equal((await client.flush(1)).state, "sent");
+  assert.equal((await client.flush(60)).state, "sent");
   assert.deepEqual(logged.mock.calls.map((call) => call.arguments), Array(2).fill(["onOutcome failed: RangeError"]));
 });
 

@@ -364,10 +364,10 @@ test("a long name is refused before each choice repeats it", async () => {
 
 test("hostile texts of combining marks are refused at once", () => {
   const marks = "\u0301".repeat(100_000) + "\u0316".repeat(100_000); // computing their normal form takes a minute
-  const start = performance.now();
+  const start = process.cpuUsage();
   const [name] = Object.keys(ROW);
   assert.throws(() => makeReport(PLAN, { ...ROW, [name]: marks }, LABEL), RowError);
   const document = { ...JSON.parse(VALUES.plan), id: marks };
   assert.throws(() => readPlan(toBytes(dumpCanonicalJson(document))), SurveyError);
-  assert.ok(performance.now() - start < 10_000);
+  assert.ok(process.cpuUsage(start).user < 10e6);
 });

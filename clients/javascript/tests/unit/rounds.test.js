@@ -86,7 +86,7 @@ test("withdrawing a direct round keeps what a relay needs to delete the report o
   await store.update((entries, write) => entries.forEach((each) => write({ ...each, signer: publicKey })));
   await client.report(relays.ROW, relays.LABEL);
   relay.answers = [{ status: 202, body: toBytes(JSON.stringify({ status: "held" })) }];
-  assert.equal((await client.flush(2)).state, "sent");
+  assert.equal((await client.flush(60)).state, "sent");
   const survey = URL_OF_SURVEY.replace(SURVEY, "first");
   const { client: first } = makeClient({ survey, store, publicKey });
   assert.equal((await first.withdraw()).state, "already_reported");
@@ -120,7 +120,7 @@ for (const grantsAgain of [false, true]) {
     assert.deepEqual(outcomes, ["queued"]);
     await client.grant();
     await client.report(ROW, LABEL);
-    assert.equal((await client.flush(5)).state, "sent"); // without the pause that follows a failure
+    assert.equal((await client.flush(60)).state, "sent"); // without the pause that follows a failure
     await client.close();
   });
 }

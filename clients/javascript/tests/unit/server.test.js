@@ -26,7 +26,7 @@ test("a client on a server says that there is no browser storage, sends nothing 
     console.log(JSON.stringify(receipts));
     await client.plan().catch(({ message }) => console.log(message));
   `;
-  const options = /** @type {const} */ ({ encoding: "utf8", timeout: 20_000 });
+  const options = /** @type {const} */ ({ encoding: "utf8", timeout: 120_000 });
   const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", program], options);
   const [receipts, message] = printed.trim().split("\n");
   for (const { state, reason, why } of JSON.parse(receipts)) {

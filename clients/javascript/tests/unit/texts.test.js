@@ -181,10 +181,10 @@ test("a long chain of conditions is read, and a long cycle is refused, in linear
     document.texts = createHash("sha256").update(bytes).digest("hex");
     return readTexts(readPlan(toBytes(canonical(document))), bytes);
   };
-  const started = performance.now();
+  const started = process.cpuUsage();
   assert.equal([...read(table).conditions.keys()][0], "q5999");
   assert.throws(() => read({ ...table, q6000: { not: { feature: "q0", value: "a" } } }), SurveyError);
-  assert.ok(performance.now() - started < 2000);
+  assert.ok(process.cpuUsage(started).user < 3e6);
 });
 
 test("emoji, joiners and blank letters inside texts are displayed", () => {

@@ -122,17 +122,20 @@ def answered(base: str) -> Counter[str]:
 
 
 HANGING = """
-import time
+import pathlib, time
 from ldp_aggregator.stores.sqlite import SQLiteStore
-SQLiteStore.record = lambda *_: time.sleep(4)
+SQLiteStore.record = lambda *_: [time.sleep(0.05) for _ in iter(pathlib.Path("{}").exists, True)]
 """
 
 
 @pytest.mark.slow
-def test_metrics_at_the_separate_address_are_quick_while_every_thread_waits_for_the_store(survey, url, plan):
-    port = free_port()
+def test_metrics_at_the_separate_address_are_quick_while_every_thread_waits_for_the_store(
+    survey, url, plan, tmp_path
+):
+    port, ended = free_port(), tmp_path / "ended"
     options = ("--operator-bind", f"127.0.0.1:{port}", "--threads", "2")
-    with collector([survey], url, workers=1, options=options, prelude=HANGING) as (base, _):
+    prelude = HANGING.format(ended)
+    with collector([survey], url, workers=1, options=options, prelude=prelude) as (base, _):
         report = make_report(plan, ROW, "yes")
         waiting = [
             threading.Thread(target=lambda: ask(f"{base}{REPORTS}", report), daemon=True) for _ in range(4)
@@ -142,3 +145,4 @@ def test_metrics_at_the_separate_address_are_quick_while_every_thread_waits_for_
         found = samples(f"http://127.0.0.1:{port}")
         assert found["ldp_workers"] == 1
         assert all(thread.is_alive() for thread in waiting)
+        ended.touch()

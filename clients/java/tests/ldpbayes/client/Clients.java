@@ -127,9 +127,9 @@ public final class Clients {
         return client.flush(0.05);
     }
 
-    /** Waits at most 30 seconds for a condition. */
+    /** Waits at most two minutes for a condition. */
     public static void await(java.util.function.BooleanSupplier condition) {
-        for (int i = 0; i < 6000 && !condition.getAsBoolean(); i++) pause(5);
+        for (int i = 0; i < 24_000 && !condition.getAsBoolean(); i++) pause(5);
         if (condition.getAsBoolean()) return;
         AssertionError error = new AssertionError("waited without effect");
         Thread.getAllStackTraces().forEach((thread, frames) -> {

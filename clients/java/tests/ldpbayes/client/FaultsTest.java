@@ -216,7 +216,7 @@ class FaultsTest {
             Receipt receipt = client.report(ROW, LABEL);
             assertEquals("queued internal-error", receipt.state() + " " + receipt.reason());
             assertTrue(receipt.why().contains("OutOfMemoryError"));
-            assertEquals(State.SENT, client.flush(5).state());
+            assertEquals(State.SENT, client.flush(60).state());
             assertEquals(State.SENT, client.status().state());
             client.close();
         });
@@ -270,7 +270,7 @@ class FaultsTest {
             assertThrows(RuntimeException.class, () -> client.report(ROW, LABEL), step);
             it.isOn = false;
             assertEquals(State.QUEUED, client.report(ROW, LABEL).state(), step);
-            assertEquals(State.SENT, client.flush(5).state(), step);
+            assertEquals(State.SENT, client.flush(60).state(), step);
             it.clients.close();
         }
     }

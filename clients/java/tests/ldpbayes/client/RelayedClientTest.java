@@ -125,7 +125,7 @@ class RelayedClientTest {
 
     private Client sent() {
         Client client = reported(make());
-        assertEquals("sent (" + HELD + ")", client.flush(30).toString());
+        assertEquals("sent (" + HELD + ")", client.flush(60).toString());
         return client;
     }
 
@@ -147,7 +147,7 @@ class RelayedClientTest {
         for (byte[] stored : store.read().values()) { // a report contains the digest in binary
             assertFalse(Bytes.toHex(stored).contains("c420" + Bytes.toHex(start)));
         }
-        assertEquals("sent (" + HELD + ")", client.flush(30).toString());
+        assertEquals("sent (" + HELD + ")", client.flush(60).toString());
         assertEquals("already_reported (this device has answered the survey before, or another round of it)",
             client.report(ROW, CASE.get("label")).toString());
         client.flush(0.1);
@@ -172,7 +172,7 @@ class RelayedClientTest {
         assertEquals(Arrays.asList("relay-unreachable", "store-unavailable", "relay-unreachable",
             "relay-unreachable", "network-full"), reasons);
         Client later = make(options -> options.background(false)); // after a restart
-        assertEquals(State.SENT, later.flush(5).state());
+        assertEquals(State.SENT, later.flush(60).state());
         assertEquals(6, relay.posted.size());
         for (byte[] each : relay.posted) assertArrayEquals(relay.posted.get(0), each);
         assertEquals(1, relay.held.size());
@@ -183,7 +183,7 @@ class RelayedClientTest {
         for (String reason : new String[] {"bad-seal", "other-plan", "malformed", "code-used"}) {
             store = new MemoryStore();
             relay.answer(409, "{\"reason\":\"" + reason + "\"}");
-            Receipt receipt = reported(make(options -> options.background(false))).flush(5);
+            Receipt receipt = reported(make(options -> options.background(false))).flush(60);
             assertEquals("rejected " + reason, receipt.state() + " " + receipt.reason());
             assertNull(entry().report);
         }
@@ -230,7 +230,7 @@ class RelayedClientTest {
     void theFakeOfAnApplicationsTestsIsARelayToo() {
         Recorder recorder = new Recorder(PLAN);
         Client client = reported(make(options -> options.transport(recorder)));
-        assertEquals(State.SENT, client.flush(30).state());
+        assertEquals(State.SENT, client.flush(60).state());
         assertEquals(1, recorder.reports().size());
         assertEquals("", client.withdraw().reason());
         assertEquals(0, recorder.reports().size());
@@ -250,7 +250,7 @@ class RelayedClientTest {
         plan = relayed(PLAN, "opens", 1L, "closes", System.currentTimeMillis() / 1000 - 8 * day);
         Client client = reported(make(options -> options.background(false)));
         assertTrue(entry().report != null); // it waits
-        assertEquals(State.SENT, client.flush(5).state());
+        assertEquals(State.SENT, client.flush(60).state());
         client.flush(5);
         make(options -> options.background(false));
         Clients.await(() -> {
@@ -269,7 +269,7 @@ class RelayedClientTest {
         String text = base32(Bytes.concatenate(code, Arrays.copyOf(check, 4)));
         int without = sent().status().toString().length() > 0 ? relay.posted.get(0).length : 0;
         store = new MemoryStore();
-        reported(make(options -> options.token(text))).flush(30);
+        reported(make(options -> options.token(text))).flush(60);
         assertEquals(without + 16, relay.posted.get(1).length);
         store = new MemoryStore();
         assertEquals(State.INVALID, make(options -> options.token(text.replace('a', 'b'))).grant().state());
@@ -394,7 +394,7 @@ class RelayedClientTest {
             client.close();
             assertEquals(0, relay.posted.size());
         }
-        assertEquals(State.SENT, make().flush(30).state());
+        assertEquals(State.SENT, make().flush(60).state());
     }
 
     @Test
@@ -411,7 +411,7 @@ class RelayedClientTest {
         Map<?, ?> first = Clients.firstCase(vectors);
         Receipt queued = client.report(Clients.rowOf(first), first.get("label"));
         assertEquals("queued 4.0", queued + " " + queued.epsilon());
-        assertEquals(State.SENT, client.flush(5).state());
+        assertEquals(State.SENT, client.flush(60).state());
         int longest = 0; // all messages have one length, whatever the question
         for (Object each : (List<?>) vectors.get("cases")) {
             longest = Math.max(longest, ((String) ((Map<?, ?>) each).get("report")).length() / 2);

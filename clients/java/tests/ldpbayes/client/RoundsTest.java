@@ -57,7 +57,7 @@ class RoundsTest {
     void aSecondAnswerSaysWhyTheFirstStillWaits() {
         Client client = reported(round(FIRST));
         clients.recorder.respond(Recorder.Behaviour.BUSY, 600);
-        assertEquals("too-many-requests", client.flush(5).reason());
+        assertEquals("too-many-requests", client.flush(60).reason());
         String expected = "already_reported (too-many-requests: the collector responded: too-many-requests)";
         assertEquals(expected.replace("already_reported", "queued"), client.status().toString());
         assertEquals(expected, client.report(ROW, LABEL).toString());
@@ -72,7 +72,7 @@ class RoundsTest {
     void aSecondAnswerSaysThatTheSurveyWasClosedOnce() {
         Client client = reported(round(FIRST));
         clients.recorder.respond(Recorder.Behaviour.CLOSED, 0);
-        Receipt waits = client.flush(5);
+        Receipt waits = Clients.attempted(client);
         assertEquals("queued closed-once", waits.state() + " " + waits.reason());
         Receipt again = client.report(ROW, LABEL);
         assertEquals(waits.toString().replace("queued", "already_reported"), again.toString());
@@ -103,7 +103,7 @@ class RoundsTest {
                 assertEquals("withdrawn of " + ids[0], text(never.withdraw()));
                 assertEquals(State.WITHDRAWN, answered.status().state());
                 assertNull(Journals.only(test.clients.store).report);
-                answered.close(5);
+                answered.close(60);
                 assertEquals(0, test.clients.recorder.bodies().size());
                 test.close();
             }));
@@ -147,7 +147,7 @@ class RoundsTest {
         assertEquals(0, clients.recorder.bodies().size());
         // the person agrees again to the round that they answered
         assertEquals(State.QUEUED, answered.grant().state());
-        assertEquals(State.SENT, answered.flush(5).state());
+        assertEquals(State.SENT, answered.flush(60).state());
     }
 
     @Test
@@ -159,7 +159,7 @@ class RoundsTest {
         client.flush(1); // the thread finds that the report is held back, and ends
         assertEquals(0, clients.recorder.bodies().size());
         client.grant();
-        client.close(5);
+        client.close(60);
         assertEquals(1, clients.recorder.bodies().size());
     }
 
@@ -180,7 +180,7 @@ class RoundsTest {
                             return collector.request(method, url, body, timeout);
                         }));
                     reported(client[0]);
-                    assertEquals("withdrawn", client[0].flush(5).toString());
+                    assertEquals("withdrawn", client[0].flush(60).toString());
                     Clients.await(() -> outcomes.size() == 2);
                     assertEquals(Arrays.asList("queued", "withdrawn"), outcomes);
                     test.close();

@@ -195,7 +195,7 @@ class RowsTest {
         clients.store.setBroken(true);
         requireNoValue(assertThrows(JournalException.class, () -> client.report(ROW, LABEL)));
         clients.store.setBroken(false);
-        client.close(5);
+        client.close(60);
         requireNoValue(assertThrows(ClosedException.class, () -> client.report(row("text", SECRET), LABEL)));
     }
 

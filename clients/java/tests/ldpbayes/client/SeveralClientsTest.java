@@ -77,14 +77,14 @@ class SeveralClientsTest {
             clients.make(options -> options.onOutcome(receipt -> outcomes.add("client " + receipt.state()))));
         Client later =
             clients.make(options -> options.onOutcome(receipt -> outcomes.add("later " + receipt)));
-        assertEquals(State.SENT, later.flush(5).state());
+        assertEquals(State.SENT, later.flush(60).state());
         assertEquals(Arrays.asList("client queued", "client sent"), outcomes);
     }
 
     @Test
     void aReportIsSentIfOneOfTheOpenClientsOfItsSurveyAcceptsIt() {
         reported(clients.make());
-        assertEquals(State.SENT, clients.make(options -> options.digest(ZEROS)).flush(5).state());
+        assertEquals(State.SENT, clients.make(options -> options.digest(ZEROS)).flush(60).state());
         assertEquals(1, clients.recorder.reports().size());
     }
 
@@ -93,12 +93,12 @@ class SeveralClientsTest {
         Client client = reported(clients.make());
         clients.recorder.setOffline(true);
         Client stricter = clients.make(options -> options.digest(ZEROS));
-        client.close(5);
+        client.close(60);
         clients.recorder.setOffline(false);
         assertEquals("plan-changed", attempted(stricter).reason());
-        stricter.close(5);
+        stricter.close(60);
         assertEquals(0, clients.recorder.bodies().size());
-        assertEquals(State.SENT, clients.make().flush(5).state());
+        assertEquals(State.SENT, clients.make().flush(60).state());
     }
 
     @Test
@@ -109,8 +109,8 @@ class SeveralClientsTest {
 
     @Test
     void clientsThatAreClosedInTurnDoNotSendRightAfterEachOther() {
-        reported(clients.make(options -> options.spread(86_400))).close(5);
-        reported(diet(options -> options.spread(86_400))).close(5);
+        reported(clients.make(options -> options.spread(86_400))).close(60);
+        reported(diet(options -> options.spread(86_400))).close(60);
         assertEquals(1, clients.recorder.reports().size());
     }
 
@@ -118,10 +118,10 @@ class SeveralClientsTest {
     void flushSendsTheReportThatItNamesAndNoOther() {
         Client one = reported(clients.make(options -> options.spread(1e9)));
         Client two = reported(diet(options -> options.spread(1e9)));
-        assertEquals(State.SENT, two.flush(5).state());
+        assertEquals(State.SENT, two.flush(60).state());
         assertEquals(State.QUEUED, one.status().state());
-        one.close(5);
-        two.close(5);
+        one.close(60);
+        two.close(60);
         assertEquals(1, clients.recorder.reports().size());
     }
 
@@ -130,7 +130,7 @@ class SeveralClientsTest {
         clients.recorder.respond(Recorder.Behaviour.NORMAL, 0);
         Client one = reported(clients.make());
         clients.recorder.respond(Recorder.Behaviour.BUSY, 30);
-        one.flush(0.2);
+        attempted(one);
         Client two = reported(diet(options -> options.transport((method, url, body, timeout) -> {
             throw new AssertionError("it must wait");
         })));
@@ -146,7 +146,7 @@ class SeveralClientsTest {
             : new Transport.Response(404, Clients.bytes("{\"reason\":\"unknown-survey\"}"), 0);
         Client gone = reported(clients.make(options -> options.transport(mixed)));
         assertEquals("unknown-survey", attempted(gone).reason());
-        assertEquals(State.SENT, reported(diet(options -> options.transport(mixed))).flush(5).state());
+        assertEquals(State.SENT, reported(diet(options -> options.transport(mixed))).flush(60).state());
     }
 
     @Test
@@ -167,7 +167,7 @@ class SeveralClientsTest {
                 (body != null && posts.getAndIncrement() == 0 ? failure : recorder).request(method, url, body,
                     timeout);
             Client client = clients.keep(new Client(URL, Clients.options(new MemoryStore(), transport)));
-            assertEquals(State.SENT, reported(client).flush(5).state());
+            assertEquals(State.SENT, reported(client).flush(60).state());
             assertEquals(2, posts.get());
         }
     }
@@ -198,7 +198,7 @@ class SeveralClientsTest {
             Client client = reported(clients.make(options -> options.onOutcome(receipt -> {
                 throw new IllegalStateException("a value");
             })));
-            assertEquals(State.SENT, client.flush(5).state());
+            assertEquals(State.SENT, client.flush(60).state());
         } finally {
             logger.removeHandler(handler);
             logger.setUseParentHandlers(true);
@@ -224,16 +224,23 @@ class SeveralClientsTest {
     @Test
     void aReportThatWaitsForAnotherAttemptIsNotSentOnceTheApplicationForbidsIt() {
         AtomicBoolean isOptedOut = new AtomicBoolean();
-        clients.recorder.respond(Recorder.Behaviour.NORMAL, 0);
-        Client client = reported(clients.make(options -> options.optOut(isOptedOut::get).spread(0.1)));
-        isOptedOut.set(true);
-        Clients.pause(300);
+        AtomicInteger posts = new AtomicInteger();
+        Client client = reported(clients.make(options -> options.optOut(isOptedOut::get).spread(0.1)
+            .transport((method, url, body, timeout) -> {
+                if (body == null) return clients.recorder.request(method, url, null, timeout);
+                posts.incrementAndGet();
+                isOptedOut.set(true);
+                throw new IOException("no network");
+            })));
+        Clients.await(isOptedOut::get);
+        Clients.pause(1000);
         assertEquals("do-not-track", client.flush(0.1).reason());
+        assertEquals(1, posts.get());
         assertEquals("do-not-track", client.status().reason());
-        client.close(5);
+        client.close(60);
         assertEquals(0, clients.recorder.bodies().size());
         isOptedOut.set(false);
-        assertEquals(State.SENT, clients.make().flush(5).state());
+        assertEquals(State.SENT, clients.make().flush(60).state());
         Client broken =
             clients.keep(new Client(URL, Clients.options(new MemoryStore(), clients.recorder).optOut(() -> {
             throw new IllegalStateException("the settings cannot be read");
@@ -245,7 +252,7 @@ class SeveralClientsTest {
     void aClosedClientLeavesMemory() {
         Client client = new Client(Clients.URL, Clients.options(clients.store, clients.recorder)
             .onOutcome(new ArrayList<Receipt>()::add));
-        reported(client).close(5);
+        reported(client).close(60);
         WeakReference<Client> watched = new WeakReference<>(client);
         client = null;
         Clients.await(() -> {
@@ -277,10 +284,10 @@ class SeveralClientsTest {
             thread.start();
             Clients.pause(100);
             thread.interrupt();
-            thread.join(10_000);
+            thread.join(60_000);
             assertTrue(isInterrupted.get());
             recorder.setOffline(false);
-            assertEquals(State.SENT, client.flush(30).state());
+            assertEquals(State.SENT, client.flush(60).state());
         }
     }
 
@@ -292,7 +299,7 @@ class SeveralClientsTest {
         diet(options -> options.optOut(() -> {
             throw new IllegalStateException("the database was closed");
         })).close();
-        assertEquals(State.SENT, reported(clients.make()).flush(10).state());
+        assertEquals(State.SENT, reported(clients.make()).flush(60).state());
     }
 
     @Test
@@ -300,7 +307,7 @@ class SeveralClientsTest {
         AtomicBoolean isOptedOut = new AtomicBoolean();
         Client client = reported(clients.make(options -> options.optOut(isOptedOut::get)));
         isOptedOut.set(true);
-        client.close(5);
+        client.close(60);
         assertEquals(0, clients.recorder.bodies().size());
     }
 
@@ -309,8 +316,8 @@ class SeveralClientsTest {
         Client client = reported(clients.make());
         diet(options -> options.optOut(() -> true));
         long start = System.nanoTime();
-        assertEquals("do-not-track", client.flush(20).reason());
-        assertTrue(System.nanoTime() - start < 10e9);
+        assertEquals("do-not-track", client.flush(600).reason());
+        assertTrue(System.nanoTime() - start < 100e9);
         assertEquals("do-not-track", client.status().reason());
     }
 
@@ -320,7 +327,7 @@ class SeveralClientsTest {
         WeakReference<Object> watched = new WeakReference<>(screen[0]);
         ClientOptions options = Clients.options(clients.store, clients.recorder);
         optionsOf(screen[0]).accept(options);
-        new Client(URL, options).close(5);
+        new Client(URL, options).close(60);
         options = null;
         screen[0] = null;
         Clients.await(() -> {
@@ -388,7 +395,7 @@ class SeveralClientsTest {
             Clients.pause(400); // the thread tries to send
             isBroken.set(false);
             client.grant();
-            assertEquals(State.SENT, client.flush(5).state());
+            assertEquals(State.SENT, client.flush(60).state());
         } finally {
             Thread.setDefaultUncaughtExceptionHandler(null);
         }
@@ -402,7 +409,7 @@ class SeveralClientsTest {
         clients.keep(new Client(URL, Clients.options(closed, clients.recorder))).close();
         closed.setBroken(true);
         Client client = clients.keep(new Client(URL, Clients.options(sameName, clients.recorder)));
-        assertEquals(State.SENT, reported(client).flush(10).state());
+        assertEquals(State.SENT, reported(client).flush(60).state());
     }
 
     @Test
@@ -417,8 +424,8 @@ class SeveralClientsTest {
     void aReportThatFellDueWithoutAClientIsNotSentWhenOneIsMade() {
         Client one = reported(clients.make(options -> options.spread(1)));
         Client two = reported(diet(options -> options.spread(1)));
-        one.close();
-        two.close(); // one report is sent, and the other one waits
+        one.close(60);
+        two.close(60); // one report is sent, and the other one waits
         int posts = clients.recorder.bodies().size();
         Clients.pause(1100);
         other("weather", "collector.example", options -> { });
@@ -443,10 +450,9 @@ class SeveralClientsTest {
             Client first = reported(other("first-" + name, host, change));
             Client second = reported(other("second-" + name, "collector.example", change));
             Clients.pause(200);
-            assertEquals(State.QUEUED, first.flush(2).state());
-            assertTrue(posts.size() > 1);
+            while (posts.size() < 2) assertEquals(State.QUEUED, first.flush(2).state());
             for (String each : posts) assertTrue(each.contains("/first"), each);
-            assertEquals(State.SENT, second.flush(5).state());
+            assertEquals(State.SENT, second.flush(60).state());
         }
     }
 
@@ -476,7 +482,7 @@ class SeveralClientsTest {
         assertFalse(hasThread());
         Clients.pause(100);
         assertEquals(0, clients.recorder.bodies().size());
-        client.close(5);
+        client.close(60);
         assertEquals(0, clients.recorder.bodies().size());
         List<Thread> senders = Collections.synchronizedList(new ArrayList<>());
         Client later =
@@ -484,7 +490,7 @@ class SeveralClientsTest {
             senders.add(Thread.currentThread());
             return clients.recorder.request(method, url, body, timeout);
         }));
-        assertEquals(State.SENT, later.flush(5).state());
+        assertEquals(State.SENT, later.flush(60).state());
         assertEquals(Arrays.asList(Thread.currentThread()), senders);
         assertFalse(hasThread());
     }
@@ -499,7 +505,7 @@ class SeveralClientsTest {
                 reported(client);
                 clients.recorder.setOffline(true);
             }
-            assertTimeoutPreemptively(Duration.ofSeconds(20), () -> {
+            assertTimeoutPreemptively(Duration.ofSeconds(60), () -> {
                 assertEquals(State.QUEUED, client.flush(Double.NaN).state());
                 client.close(Double.NaN);
             });
@@ -517,7 +523,7 @@ class SeveralClientsTest {
         assertEquals("queued collector-unreachable",
             client.flush(0).state() + " " + client.flush(0).reason());
         assertTrue(posts.get() >= 1);
-        assertEquals(State.SENT, client.flush(10).state());
+        assertEquals(State.SENT, client.flush(60).state());
     }
 
     @Test
@@ -527,7 +533,7 @@ class SeveralClientsTest {
         List<State> states = Collections.synchronizedList(new ArrayList<>());
         List<Thread> threads = new ArrayList<>();
         for (Client each : new Client[] {one, two, one, two}) {
-            threads.add(new Thread(() -> states.add(each.flush(10).state())));
+            threads.add(new Thread(() -> states.add(each.flush(60).state())));
         }
         for (Thread each : threads) each.start();
         for (Thread each : threads) each.join();
@@ -542,7 +548,7 @@ class SeveralClientsTest {
         assertTrue(hasThread());
         assertEquals(State.WITHDRAWN, client.withdraw().state());
         Clients.await(() -> !hasThread());
-        client.close(5);
+        client.close(60);
         assertEquals(0, clients.recorder.bodies().size());
     }
 

@@ -140,7 +140,7 @@ class WavesTest {
         Receipt queued = client.report(ROW, LABEL);
         assertEquals("queued", queued.state().toString());
         assertEquals(Double.parseDouble(Plan.read(PLAN).epsilon()), queued.epsilon());
-        assertEquals(State.SENT, client.flush(30).state());
+        assertEquals(State.SENT, client.flush(60).state());
         assertEquals(drawn().index, indexOf(recorder.bodies().get(0)) / QUESTIONS);
         for (Wave later : WAVES) {
             clock.set(later.opens);
@@ -262,13 +262,13 @@ class WavesTest {
 
     @Test
     void aClockThatIsSetBackAnswersOnce() {
-        Client client = make();
+        Client client = make(options -> options.spread(3600)); // the report waits until flush
         client.grant();
         clock.set(drawn().opens);
         client.report(ROW, LABEL);
         byte[] made = entry().report;
         clock.set(FIRST - DAY);
-        assertEquals(State.SENT, client.flush(30).state());
+        assertEquals(State.SENT, client.flush(60).state());
         client.grant();
         clock.set(drawn().opens);
         assertEquals(State.ALREADY_REPORTED, client.report(ROW, LABEL).state());
@@ -290,7 +290,7 @@ class WavesTest {
         assertEquals(State.READY, client.status().state());
         assertEquals(State.QUEUED, client.report(ROW, LABEL).state());
         assertEquals("wave-1", entry().wave);
-        client.flush(30);
+        client.flush(60);
         assertEquals(1, indexOf(recorder.bodies().get(0)) / QUESTIONS);
     }
 
@@ -331,7 +331,7 @@ class WavesTest {
         assertTrue(refused.why().contains("another wave"));
         assertEquals("0", entry().epsilon);
         invited.get(1).report(row, "often");
-        invited.get(1).flush(30);
+        invited.get(1).flush(60);
         assertEquals(1, recorder.bodies().size());
         assertEquals(count, indexOf(recorder.bodies().get(0)));
         assertThrows(TokenException.class, () -> Core.makeReport(
@@ -384,7 +384,7 @@ class WavesTest {
         assertEquals(State.QUEUED, client.report(Clients.rowOf(known), known.get("label")).state());
         assertEquals(WAVES.get(1).closes, entry().closes);
         byte[] envelope = entry().report;
-        assertEquals(State.SENT, client.flush(30).state());
+        assertEquals(State.SENT, client.flush(60).state());
         assertNull(entry().plan);
         assertArrayEquals(envelope, entry().report);
         assertEquals("", client.withdraw().reason());

@@ -179,7 +179,7 @@ class FileStoreTest {
     void filesBelongToTheirOwnerOnly() throws IOException {
         assumeTrue(File.separatorChar == '/');
         File journals = new File(folder, "journals");
-        reported(journals).close(5);
+        reported(journals).close(60);
         assertEquals("rwx------",
             PosixFilePermissions.toString(Files.getPosixFilePermissions(journals.toPath())));
         for (File each : journals.listFiles()) {
@@ -219,7 +219,7 @@ class FileStoreTest {
 
     @Test
     void aDamagedJournalIsRenamedAndNothingIsReported() throws IOException {
-        reported(folder).close(5);
+        reported(folder).close(60);
         byte[] whole = Files.readAllBytes(file());
         Random random = new Random();
         List<byte[]> damages =
@@ -269,7 +269,7 @@ class FileStoreTest {
 
     @Test
     void aJournalOfANewerVersionIsRefusedAndNotOverwritten() throws IOException {
-        reported(folder).close(5);
+        reported(folder).close(60);
         for (String header : new String[] {"ldp-bayes journal 2\n", "ldp-bayes journal 10\n"}) {
             byte[] newer = Files.readAllBytes(file());
             byte[] start = header.getBytes(StandardCharsets.US_ASCII);
@@ -288,7 +288,7 @@ class FileStoreTest {
 
     @Test
     void anEntryOfANewerVersionIsRefusedAndNotOverwritten() throws IOException {
-        reported(folder).close(5);
+        reported(folder).close(60);
         FileStore store = new FileStore(folder, null);
         store.update(entries -> entries.values().forEach(value -> value[0] = 2));
         byte[] newer = Files.readAllBytes(file());

@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Exclude the tests from garbage collection, which visits all of them each time: a fifth of the collection."""
+    """Exclude the tests from garbage collection, which would visit all of them each time."""
     gc.disable()
     try:
         return (yield)

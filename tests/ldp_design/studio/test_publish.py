@@ -62,7 +62,7 @@ def test_the_checklist_leads_to_the_fields_of_the_relay_and_to_saving(author):
     todo = page.locator(".todo")
     expect(todo).to_contain_text("If fewer than 12,000 people answer, the relay deletes all answers")
     expect(todo).to_contain_text(
-        re.compile(r"from 1 \w+ \d{4} at 00:00 UTC to 1 \w+ .* are these your dates\?")
+        re.compile(r"takes answers from 1 \w+ \d{4} at 00:00 UTC to 1 \w+ \d{4} at 00:00 UTC")
     )
     for point, label in (
         ("The relay's own address", "Address at the relay"),
@@ -97,7 +97,7 @@ def test_the_results_of_a_german_trial_are_german_and_say_that_people_are_made_u
     page.get_by_role("button", name="Probe beginnen").click()
     page.get_by_label("Erfundene Leute").fill("20")
     page.get_by_role("button", name="Antworten lassen").click()
-    expect(page.get_by_text("Gezählte Antworten: 20.")).to_be_visible()
+    expect(page.get_by_text("Bisher gezählte Antworten: 20.")).to_be_visible()
     page.get_by_role("button", name="Ergebnisse zeigen").click()
     results = page.frame_locator("iframe")
     expect(results.get_by_text("Die Antworten sind erfunden").first).to_be_visible()

@@ -193,7 +193,8 @@ function describeEffect(before, after) {
     return values !== null ? t("points", formatPoints(share))
       : `\u00b1 ${share < 0.5 ? formatNumber(share * unit) : t("or_more", formatNumber(unit / 2))}`;
   };
-  const widest = ({ margins, widest }) => amount(Object.keys(margins).find((name) => margins[name] === widest), widest);
+  const widest = ({ margins, widest }, name = Object.keys(margins).find((each) => margins[each] === widest)) =>
+    `${amount(name, widest)} (${callResult(name)})`;
   const ratio = (name) => before.margins[name] / after.margins[name];
   const [most] = Object.keys(after.margins).filter(ratio).sort((one, other) => ratio(other) - ratio(one));
   return [

@@ -74,10 +74,38 @@ def test_the_checklist_leads_to_the_fields_of_the_relay_and_to_saving(author):
         author.go("publish")
     page.get_by_role("button", name="Go there: The file is saved").click()
     expect(page.locator("#save")).to_be_focused()
+    expect(page.get_by_text("Sign last: keys of the operators are still missing")).to_be_visible()
+    expect(page.get_by_text("Save the survey first.")).to_have_count(2)  # at the files, and at the signature
+    author.fill("Address of your collector", "http://counts.example")
+    expect(page.get_by_label("Address of your collector")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_text("Write the address as https://HOST")).to_be_visible()
     page.get_by_label("Address of your collector").fill("https://counts.example")
     page.get_by_label("Address of your collector").press("Tab")
     expect(page.locator(".commands").first).to_contain_text("ldp-train https://counts.example/v1/surveys/")
     expect(page.locator(".commands").first).to_contain_text("ldp-collector access add relay --role relay")
+
+
+GERMAN = EXAMPLE + """
+[texts.en]
+title = "Payments"
+
+[texts.en.features.age]
+title = "Your age?"
+
+[texts.de.about]
+contact = "Amt"
+"""
+
+
+@pytest.mark.parametrize("author", [(GERMAN, {"locale": "de-DE"})], indirect=True)
+def test_the_checklist_leads_to_a_missing_text_and_the_page_begins_in_the_studios_language(author):
+    page = author.open()
+    author.go("page")
+    expect(page.get_by_label("Sprache", exact=True)).to_have_value("de")
+    expect(page.get_by_text("In dieser Sprache fehlen Texte")).to_be_visible()
+    author.go("publish")
+    page.get_by_role("button", name="Dorthin: Texte fehlen").click()
+    expect(page.locator(":focus")).to_have_attribute("id", re.compile("^f-"))
 
 
 def test_the_questions_say_how_many_each_person_answers(author):
@@ -102,6 +130,15 @@ def test_the_results_of_a_german_trial_are_german_and_say_that_people_are_made_u
     results = page.frame_locator("iframe")
     expect(results.get_by_text("Die Antworten sind erfunden").first).to_be_visible()
     expect(results.locator("html")).to_have_attribute("lang", "de")
+    expect(page.get_by_role("link", name="Ergebnisse in einem anderen Tab")).to_be_visible()
+    page.locator("#words").select_option("en")
+    expect(page.get_by_role("link", name="Open the results in another tab")).to_have_count(0)
+    expect(page.locator("iframe")).to_have_count(0)
+    page.locator("#words").select_option("de")
+    expect(page.get_by_role("link", name="Ergebnisse in einem anderen Tab")).to_be_visible()
+    page.get_by_label("Erfundene Leute").fill("3000")
+    page.get_by_label("Erfundene Leute").press("Tab")
+    expect(page.get_by_label("Erfundene Leute")).to_have_value("1000")
     author.go("questions")
     page.get_by_role("button", name="Löschen: cards").click()
     author.go("trial")

@@ -45,7 +45,7 @@ function drawView(view) {
 }
 
 function go(view, id = `view-${view}`) {
-  Object.assign(store, { view, message: "" });
+  Object.assign(store, { view, message: "", isMoving: false });
   scrollTo(0, 0);
   refresh(focusLater(id));
 }
@@ -56,7 +56,6 @@ async function goToFirst(list) {
   const path = list()[0] ?? [""];
   const [kind, name] = path[0] === "texts" ? path.slice(2) : path;
   if (["features", "label"].includes(kind)) store.open = kind === "label" ? find("label", "name") : name;
-  store.isMoving = false;
   go(kind === "relay" || ["users", "epsilon"].includes(name) ? "sizes" : "questions",
     idOf(path.at(-1) === "range" ? [...path, "0"] : path));
   if (!document.querySelector(`[id^="${CSS.escape(idOf(path))}"]`)) go("file");

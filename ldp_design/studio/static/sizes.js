@@ -108,8 +108,8 @@ function drawMargins(factor = 1) {
   const { facts, edition } = store.state;
   const { size } = store;
   if (!size) return note(t(facts ? "computing" : "correct_first"));
-  const isVerified = factor === 1 && size.edition === edition;
-  return [note(t(isVerified ? "verified" : facts ? "about_margins" : "old_margins", formatCount(size.users))),
+  const isVerified = factor === 1 && (!facts || size.edition === edition);
+  return [note(t(!facts ? "old_margins" : isVerified ? "verified" : "about_margins", formatCount(size.users))),
     h("ul", { class: `margins ${facts ? "" : "old"}` }, size.rows.map((row, place) => drawMargin(
       row, factor, isVerified, simulation?.edition === edition ? simulation.margins[place] : undefined))),
     note(t("margins_hint"))];
@@ -193,8 +193,8 @@ function describeEffect(before, after) {
     return values !== null ? t("points", formatPoints(share))
       : `\u00b1 ${share < 0.5 ? formatNumber(share * unit) : t("or_more", formatNumber(unit / 2))}`;
   };
-  const widest = ({ margins, widest }, name = Object.keys(margins).find((each) => margins[each] === widest)) =>
-    `${amount(name, widest)} (${callResult(name)})`;
+  const widest = ({ margins, widest: share }, name = Object.keys(margins).find((each) => margins[each] === share)) =>
+    `${amount(name, share)} (${callResult(name)})`;
   const ratio = (name) => before.margins[name] / after.margins[name];
   const [most] = Object.keys(after.margins).filter(ratio).sort((one, other) => ratio(other) - ratio(one));
   return [

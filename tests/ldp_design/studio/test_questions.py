@@ -319,7 +319,7 @@ def test_the_start_page_cannot_be_saved_and_undo_leads_back_to_it(author):
 
 def test_a_deleted_question_names_its_table_and_a_number_without_bins_says_why_it_cannot_be_in_one(author):
     page = author.open()
-    expect(page.get_by_text("Not in tables: debt")).to_be_visible()
+    expect(page.get_by_text("): debt")).to_be_visible()
     for name in ("age", "income"):
         page.get_by_role("group", name="Questions with one answer").get_by_label(name).check()
     page.get_by_role("button", name="Ask these together").click()

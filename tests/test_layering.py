@@ -158,6 +158,11 @@ def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the children of `node` without expressions, which hold most nodes and no imports."""
+    return (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+
+
 def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
@@ -169,19 +174,21 @@ def imported_names(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
     """Yield each dotted name that runs as an import below `node`, and whether it stands in a function."""
-    for child in ast.iter_child_nodes(node):
+    for child in statements_in(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield from ((name, late) for name in imported_names(child))
         elif is_type_checking(child):
             yield from imports(ast.Module(body=child.orelse, type_ignores=[]), late)
         else:
-            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
             yield from imports(child, late or inside)
 
 
 @cache
 def late_imports(path: Path) -> list[str]:
     """Return the targets of each `LateImport` of a module."""
+    if "LateImport(" not in path.read_text(encoding="utf-8"):
+        return []
     calls = (node for node in ast.walk(parse(path)) if isinstance(node, ast.Call))
     targets = [call.args[0] for call in calls if ast.unparse(call.func) == "LateImport"]
     return [each.value for each in targets if isinstance(each, ast.Constant)]
@@ -197,8 +204,15 @@ def every_import(path: Path) -> list[tuple[str, bool]]:
 @cache
 def every_dependency(path: Path) -> list[str]:
     """Return all imports, late ones and those for type checkers too: a type is a dependency of design."""
-    nodes = (node for node in ast.walk(parse(path)) if isinstance(node, ast.Import | ast.ImportFrom))
-    names = [name for node in nodes for name in imported_names(node)]
+    below: list[ast.AST] = [parse(path)]
+    for node in below:
+        below += statements_in(node)
+    names = [
+        name
+        for node in below
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in imported_names(node)
+    ]
     return [*names, *(target.replace(":", ".") for target in late_imports(path))]
 
 

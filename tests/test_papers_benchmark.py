@@ -178,6 +178,7 @@ class TestSmoothSensitivity:
         assert model.mean[:, 0] == pytest.approx(x.mean(axis=0), abs=1e-6)
         assert model.deviation[:, 0] == pytest.approx(x.std(axis=0), abs=1e-4)
 
+    @pytest.mark.slow
     def test_fitted_truncated_normals_have_the_moments_of_the_model(self, rows):
         model = smooth_sensitivity.fit_smooth(rows, LARGE, np.random.default_rng(1))
         fitted = smooth_sensitivity.fit_truncated(model)
@@ -252,6 +253,7 @@ class TestFeatureSelection:
                 most = max(most, abs(found[t] - found[tuple(other)]))
         assert most == pytest.approx(feature_selection.information_sensitivity(size))
 
+    @pytest.mark.slow
     def test_longest_private_row_realises_more_than_epsilon(self):
         assert logistic_regression.realised_by_scaling(20, 1.0) > 5
 

@@ -167,6 +167,7 @@ def raw_plan(store: Store) -> bytes:
         return bytes(connection.execute("SELECT plan FROM plans").fetchone()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shards", [None, 3])
 def test_an_earlier_build_cannot_read_a_divided_survey(store, shards):
     publish(store, shards).record_body(b"".join(make_reports(PLAN, 5)))

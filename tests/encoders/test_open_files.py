@@ -16,6 +16,7 @@ print(allow_connections(16), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("soft", "hard", "connections", "limit"),
     [(256, 4096, 1000, 1112), (256, 1024, 912, 1024), (4096, 4096, 1000, 4096), (64, 64, 1, 64)],

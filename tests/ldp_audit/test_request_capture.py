@@ -104,6 +104,7 @@ class QuicklyClosedClient(Client):
         super().close(timeout)
 
 
+@pytest.mark.slow
 def test_a_first_attempt_that_is_slower_than_the_close_of_a_client_is_waited_for(
     monkeypatch,
 ):

@@ -184,6 +184,7 @@ def test_every_state_has_a_scenario():
     assert {scenario.__name__ for scenario in SCENARIOS} == set(State)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)
 def test_no_record_holds_a_value_a_report_a_token_or_a_secret_part_of_an_address(device, scenario, caplog):
     state = scenario(device)
@@ -196,6 +197,7 @@ def test_no_record_holds_a_value_a_report_a_token_or_a_secret_part_of_an_address
     assert not found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["strict", "person"])
 def test_options_change_nothing_about_what_is_logged(device, name, caplog, monkeypatch):
     monkeypatch.setenv("LDP_JOURNAL", str(device.journal))
@@ -210,6 +212,7 @@ def test_options_change_nothing_about_what_is_logged(device, name, caplog, monke
     client.withdraw()
 
 
+@pytest.mark.slow
 def test_the_words_of_a_foreign_response_are_not_logged(device, caplog):
     device.answer(Response(502, b'{"reason":"%s","status":"%s"}' % ((SECRET.encode(),) * 2)))
     assert "HTTP status 502, not from the collector" in logged(caplog)
@@ -219,6 +222,7 @@ def test_the_words_of_a_foreign_response_are_not_logged(device, caplog):
 # -- what is logged ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_report_is_logged_from_consent_to_the_collector_s_response(client, caplog):
     script = FakeTransport(Response(503, b'{"reason":"store-unavailable"}', 0.5), RECORDED)
     one = client(script, granted=False, spread=1e9)

@@ -33,6 +33,7 @@ def test_an_invitation_is_checked_before_consent_and_before_anything_is_drawn(ld
     assert Client(open_url, token=token, journal=Journal(":memory:")).grant().reason == "invalid-token"
 
 
+@pytest.mark.slow
 def test_an_invitation_counts_once_on_however_many_devices(ldp_recorder, invited):
     url, states = ldp_recorder.serve(invited), []
     token = ldp_recorder.token(invited.id)

@@ -102,6 +102,7 @@ ASKS_AGAIN = (State.NO_CONSENT, "asks-again")
 ANSWERED = (State.QUEUED, "")
 
 
+@pytest.mark.slow
 def test_a_later_plan_needs_no_new_yes(device):
     assert device.agree(in_series(1)) is State.READY
     assert [device.answer(in_series(number)) for number in (1, 2, 3)] == [ANSWERED] * 3

@@ -181,6 +181,7 @@ def test_abandoned_flush_does_not_delay_the_end_of_the_loop(proxy, plan, tmp_pat
 YEARS = 20 * 365 * 86_400.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jumps", [(YEARS,), (-YEARS,), (YEARS, -YEARS)])
 def test_a_clock_that_jumps_changes_nothing(client, monkeypatch, jumps):
     offsets, now = itertools.cycle(jumps), time.time

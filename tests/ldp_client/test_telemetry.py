@@ -220,6 +220,7 @@ def test_the_question_is_asked_once_on_a_terminal_alone(machine):
     assert not machine.journal.exists()
 
 
+@pytest.mark.slow
 def test_what_was_typed_before_the_question_is_no_answer(machine):
     code, shown = machine.run_on_terminal(RUNS[0], b"\n", typed_ahead=b"y\n")
     assert (code, machine.state()[0]) == (0, "no")

@@ -117,6 +117,7 @@ def test_every_behaviour_is_in_the_documentation():
     assert sorted(re.findall(r'^\| `"([a-z-]+)"', page, re.MULTILINE)) == sorted(BEHAVIOURS)
 
 
+@pytest.mark.slow
 def test_reports_are_counted_when_the_trouble_is_over(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
@@ -165,6 +166,7 @@ def test_changed_plan_is_refused_by_a_pinned_digest_and_takes_reports_of_its_own
     assert report.plan_digest != plan.digest_bytes
 
 
+@pytest.mark.slow
 def test_slow_collector_counts_the_report_after_its_pause(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
@@ -182,6 +184,7 @@ def test_client_gives_up_on_a_collector_that_is_slower_than_its_timeout(ldp_reco
         ldp_recorder.request("GET", url, None, 0.05)
 
 
+@pytest.mark.slow
 def test_next_behaviour_ends_a_slow_response(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
@@ -197,6 +200,7 @@ def test_unknown_behaviour_is_refused_with_the_known_ones(ldp_recorder):
         ldp_recorder.respond("shut")
 
 
+@pytest.mark.slow
 def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(plan, tmp_path, monkeypatch):
     attempts = list[str]()
 
@@ -249,6 +253,7 @@ def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(pla
     own.close()
 
 
+@pytest.mark.slow
 def test_reports_are_there_once_the_recorder_is_online_again(ldp_recorder, plan):
     client = ldp_client.Client(ldp_recorder.serve(plan), spread=0)
     client.grant()

@@ -90,6 +90,7 @@ def _dripping(start: bytes) -> Iterator[int]:
             thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "start"),
     [
@@ -137,6 +138,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[list[str], thread
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_name_server_that_hangs_ends_a_request_in_time(hanging):
     for _ in range(3):
         with pytest.raises(TransportError, match="TimeoutError"):

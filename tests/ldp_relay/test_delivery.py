@@ -239,6 +239,7 @@ def test_a_probe_says_whether_the_collector_would_take_messages(status, reason, 
     assert probe(relayed(ONE)).startswith("cannot be reached")
 
 
+@pytest.mark.slow
 def test_a_slow_collector_delays_no_other_survey(tmp_path, monkeypatch):
     """One collector answers byte by byte; another survey is released and passed on meanwhile."""
     monkeypatch.setattr("ldp_relay.release.HOUR_SECONDS", 0.3)

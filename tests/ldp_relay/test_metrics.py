@@ -167,6 +167,7 @@ def why_not_ready(app: Flask) -> str:
     return "".join(reasons)
 
 
+@pytest.mark.slow
 def test_a_relay_is_ready_only_if_it_can_write_to_the_file_that_it_has_opened(app, tmp_path, monkeypatch):
     database = tmp_path / "relay.db"
     assert why_not_ready(app) == ""

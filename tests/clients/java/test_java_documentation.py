@@ -1,5 +1,6 @@
 """The Kotlin and Java of docs/embedding-android.md run with a real collector, and stand-ins for Android."""
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -16,22 +17,47 @@ pytestmark = [pytest.mark.slow, pytest.mark.clients]
 ROOT = FOLDER.parents[1]
 PAGE = ROOT / "docs" / "embedding-android.md"
 SURVEY = "missed-payments-2026"
+NOWHERE = f"http://127.0.0.1:1/v1/surveys/{SURVEY}"
+SHIPPED = 'Client(readAsset(context, "plan.json"), url, options)'
+RELAY = ('.relay("https://relay.example")', ".maxLocalEpsilon(14.1)")
 MAIN = """
 suspend fun main(arguments: Array<String>) {
     val application = android.app.Application(java.io.File(arguments[0]))
-    val model = SurveyModel(application)
+    val model = surveyModel(object : ViewModelStoreOwner {}, application, URL, null)
     println(model.status())
-    println(model.describe())
+    println((model.describe() as Form).text())
     println(model.preview(exampleRow, "no"))
     println(model.grant())
     println(model.report(exampleRow, "no"))
     println(model.withdraw())
-    check(model.preview(mapOf("age" to "unlisted"), "no") == null)
-    check(surveyClient(application) === surveyClient(application))
-    check(surveyClient(application, "p2").status().state() == State.NO_CONSENT)
+    check(model.preview(mapOf("age" to "unlisted"), "no").startsWith("age: "))
+    check(surveyClient(application, URL, null) === surveyClient(application, URL, null))
+    val second = SurveyModel(application, URL, "p2")
+    check(second.status().state() == State.NO_CONSENT)
+    second.grant()
+    check(second.report(exampleRow, "no").state() == State.QUEUED)
+    check(surveyClient(application, URL, "p2").status().state() == State.SENT)
     MissedPaymentsTest().aReportIsSentOnce()
+    check((SurveyModel(application, NOWHERE, null).describe() as Refused).reason == "collector-unreachable")
+    val offline = shipped(application, NOWHERE, optionsOf("p3"))
+    check(offline.grant().state() == State.READY)
+    check(offline.report(exampleRow, "no").state() == State.QUEUED)
+    relayed(application, "https://relay.example/missed-payments-2026", optionsOf("p4"))
 }
+
+fun optionsOf(person: String) = ClientOptions().journal(File("others")).person(person)
 """
+VARIANTS = f"""
+const val NOWHERE = "{NOWHERE}"
+
+fun shipped(context: Context, url: String, options: ClientOptions) = {SHIPPED}
+
+fun relayed(context: Context, url: String, direct: ClientOptions): Client {{
+    val options = direct{"".join(RELAY)}
+    return {SHIPPED}
+}}
+"""
+"""What the page describes in a sentence: a shipped plan, a relay."""
 STAND_INS = {
     "org.junit": "annotation class Test",
     "android.app": "open class Application(folder: java.io.File) : android.content.Context(folder)",
@@ -51,9 +77,24 @@ STAND_INS = {
     "androidx.lifecycle": """
         import android.app.Application
 
+        interface ViewModelStoreOwner
         abstract class AndroidViewModel(private val application: Application) {
             fun <T : Application> getApplication(): T = application as T
         }
+        class ViewModelProvider(owner: ViewModelStoreOwner, private val factory: Factory) {
+            interface Factory { fun create(): Any }
+            fun <T> get(key: String, type: Class<T>): T = type.cast(factory.create())
+        }
+    """,
+    "androidx.lifecycle.viewmodel": """
+        import androidx.lifecycle.ViewModelProvider
+
+        class Builder : ViewModelProvider.Factory {
+            lateinit var creator: () -> Any
+            override fun create() = creator()
+        }
+        fun Builder.initializer(creator: () -> Any) { this.creator = creator }
+        fun viewModelFactory(build: Builder.() -> Unit): ViewModelProvider.Factory = Builder().apply(build)
     """,
     "androidx.work": """
         import android.content.Context
@@ -67,15 +108,22 @@ STAND_INS = {
                 fun build() = Constraints
             }
         }
-        class OneTimeWorkRequest(val worker: Class<out Worker>) {
+        class Data(private val entries: Map<String, Any?>) {
+            fun getString(key: String) = entries[key] as String?
+        }
+        fun workDataOf(vararg entries: Pair<String, Any?>) = Data(entries.toMap())
+        class OneTimeWorkRequest(val worker: Class<out Worker>, val data: Data) {
             class Builder(private val worker: Class<out Worker>) {
+                private var data = workDataOf()
+                fun setInputData(data: Data) = apply { this.data = data }
                 fun setConstraints(constraints: Constraints) = this
                 fun setInitialDelay(delay: Long, unit: TimeUnit) = this
-                fun build() = OneTimeWorkRequest(worker)
+                fun build() = OneTimeWorkRequest(worker, data)
             }
         }
-        class WorkerParameters
+        class WorkerParameters(val data: Data)
         abstract class Worker(val applicationContext: Context, parameters: WorkerParameters) {
+            val inputData = parameters.data
             abstract fun doWork(): Result
             enum class Result {
                 SUCCESS, RETRY;
@@ -84,7 +132,7 @@ STAND_INS = {
         }
         class WorkManager(private val context: Context) {
             fun enqueueUniqueWork(name: String, policy: ExistingWorkPolicy, request: OneTimeWorkRequest) =
-                println(request.worker.constructors[0].newInstance(context, WorkerParameters())
+                println(request.worker.constructors[0].newInstance(context, WorkerParameters(request.data))
                     .let { (it as Worker).doWork() })
             companion object { fun getInstance(context: Context) = WorkManager(context) }
         }
@@ -121,41 +169,50 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
         yield base
 
 
-def with_url(code: str, base: str) -> str:
-    return code.replace("https://collector.example", base)
+def with_survey(code: str, base: str, plan: bytes) -> str:
+    """Return code with the collector's URL and the digest of its plan."""
+    digest = hashlib.sha256(plan).hexdigest()
+    return code.replace("https://collector.example", base).replace("5824...", digest)
+
+
+def fetch_plan(base: str) -> bytes:
+    with urllib.request.urlopen(f"{base}/v1/surveys/{SURVEY}") as response:
+        return bytes(response.read())
 
 
 def test_the_kotlin_examples_run(base, tmp_path):
     if not shutil.which("kotlinc"):
         pytest.skip("needs Kotlin (Debian: apt-get install kotlin)")
-    blocks = [with_url(each, base) for each in blocks_of(PAGE, "kotlin")]
-    lines = "\n".join(blocks).splitlines()
+    plan = fetch_plan(base)
+    kotlin = with_survey("\n".join(blocks_of(PAGE, "kotlin")), base, plan)
+    assert all(f"`{each}`" in PAGE.read_text("utf-8") for each in (SHIPPED, *RELAY))
+    two_surveys = rf'mapOf(URL to \1, "{NOWHERE}" to \1)'
+    lines = re.sub(r'mapOf\(URL to ("\w+")\)', two_surveys, kotlin).splitlines()
     imports = sorted({line for line in lines if line.startswith("import ")})
     code = [line for line in lines if not line.startswith("import ")]
     sources = [tmp_path / "Main.kt"]
-    sources[0].write_text("\n".join([*imports, *code, MAIN]))
+    sources[0].write_text("\n".join([*imports, *code, MAIN, VARIANTS]))
     for name, text in STAND_INS.items():
         sources.append(tmp_path / f"{name}.kt")
         sources[-1].write_text(f"package {name}\n{text}")
     jar = tmp_path / "main.jar"
     run("kotlinc", *sources, "-classpath", CLASSES, "-include-runtime", "-d", jar)
-    plan = tmp_path / "plan.json"
-    with urllib.request.urlopen(f"{base}/v1/surveys/{SURVEY}") as response:
-        plan.write_bytes(response.read())
-    printed = run("java", "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals")
+    (tmp_path / "plan.json").write_bytes(plan)
+    call = ["java", "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals"]
+    printed = run(*call, folder=tmp_path)
     shown = re.findall(
         r"client\.(?:status|grant|report)\(.*// (?:at first: )?(.*)$", "\n".join(lines), re.MULTILINE
     )
-    first, *texts, agreed, done, answered, withdrawn = printed.splitlines()
+    first, *texts, agreed, done, answered, withdrawn, done_again = printed.splitlines()
     assert [first, agreed, answered] == shown
     assert "What would be sent" in "\n".join(texts)
     assert "missed_payment: [yes, no]" in texts
-    assert (done, withdrawn) == ("SUCCESS", "sent")
+    assert (done, withdrawn, done_again) == ("SUCCESS", "sent", "SUCCESS")
 
 
 def test_the_java_example_runs(base, tmp_path):
     [code] = blocks_of(PAGE, "java")
-    (tmp_path / "Main.java").write_text(with_url(code, base))
+    (tmp_path / "Main.java").write_text(with_survey(code, base, fetch_plan(base)))
     run("javac", "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Main.java")
     printed = run("java", "-classpath", f"{tmp_path}:{CLASSES}", "Main", folder=tmp_path)
     shown = re.findall(r"println\(client.*// (.*)$", code, re.MULTILINE)

@@ -39,6 +39,7 @@ def test_the_page_is_written_to_be_published(model, tmp_path):
     assert os.stat(output).st_mode & 0o777 == 0o666 & ~umask
 
 
+@pytest.mark.slow
 def test_the_page_is_written_in_a_language(model, tmp_path):
     output, words = tmp_path / "results.html", tmp_path / "words.json"
     run(model, "-o", output, "--language", "de")
@@ -133,6 +134,7 @@ def find_snippet(model: Path, name: str) -> str:
     return code
 
 
+@pytest.mark.slow
 def test_the_snippet_of_the_page_reads_the_table_in_pandas(model, table, monkeypatch):
     pandas = pytest.importorskip("pandas")
     monkeypatch.chdir(table.parent)

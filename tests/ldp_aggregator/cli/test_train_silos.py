@@ -83,6 +83,7 @@ def test_the_model_file_states_what_a_message_guarantees(trained):
     assert "trust='silo'" in repr(model)
 
 
+@pytest.mark.slow
 def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained):
     _, path, _ = trained
     model = load_model(path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from encoders.errors import Reason
 from ldp_aggregator.collector import intake
 from ldp_aggregator.stores import MemoryStore
@@ -22,6 +24,7 @@ class SlowStore(MemoryStore):
         self.written += count
 
 
+@pytest.mark.slow
 def test_a_flush_waits_for_a_write_that_is_under_way(monkeypatch):
     monkeypatch.setattr(intake, "REJECTION_SECONDS", 0)
     store = SlowStore()

@@ -373,6 +373,7 @@ def test_no_further_media_type_is_accepted(web, store, plan, media_type):
     assert store.totals("sleep") == {}
 
 
+@pytest.mark.slow
 def test_reports_as_text_count_towards_the_rate(store, plan):
     web = make_client(store, rate=2)
     found = [

@@ -43,6 +43,7 @@ def service_of(store: MemoryStore) -> Service:
     return service
 
 
+@pytest.mark.slow
 def test_a_worker_reads_the_schedules_again_after_their_ttl(plan, monkeypatch):
     store = make_store(plan)
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.2)
@@ -69,6 +70,7 @@ def test_a_worker_uses_the_last_schedules_while_its_store_fails(plan, monkeypatc
         late.phase(plan.id)
 
 
+@pytest.mark.slow
 def test_requests_do_not_wait_for_schedules_while_the_store_hangs(plan, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.0)
     monkeypatch.setattr("ldp_aggregator.collector.service.PATIENCE_SECONDS", 0.2)

@@ -98,7 +98,7 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(name,
         np.testing.assert_allclose(np.diag(matrix(noise)), noise.variance, rtol=1e-9)
 
 
-@pytest.mark.parametrize("surveys", small_and_full(60, 500))
+@pytest.mark.parametrize("surveys", small_and_full(60, 500, long=True))
 def test_each_features_estimates_are_unbiased_and_their_errors_correct(world, surveys):
     collected = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(surveys)]
     for place, truth in ((0, THREE), (2, TWO)):

@@ -130,6 +130,7 @@ def test_questions_about_a_number_covary_as_the_people_do(entries: str):
     assert number.class_share.variance(number.noise) == pytest.approx(number.prior.estimate.stderr**2)
 
 
+@pytest.mark.slow
 def test_numbers_of_other_people_do_not_covary():
     number, _ = exact_number(all_answers_plan(LABEL + NUMBER + FEATURES, 8))
     alone = replace(number, prior=replace(number.prior, people=0))
@@ -292,6 +293,7 @@ def test_rounds_that_ask_one_question_and_all_are_not_added():
         sum_snapshots([make_snapshot(), other])
 
 
+@pytest.mark.slow
 def test_early_looks_plan_with_each_person_once():
     plan = all_answers_plan(TABLES, 10)
     population = SyntheticPopulation.uniform(plan)

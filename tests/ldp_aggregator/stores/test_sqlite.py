@@ -92,6 +92,7 @@ def test_a_new_store_that_cannot_write_leaves_no_file_and_no_log(tmp_path, limit
     assert process.exitcode == 0
 
 
+@pytest.mark.slow
 def test_opening_waits_for_another_process_that_creates_the_file(tmp_path):
     path = str(tmp_path / "store.db")
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -311,6 +312,7 @@ def test_closing_a_store_waits_for_a_reader_and_then_leaves_no_log(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_closing_a_store_does_not_wait_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._CLOSE_SECONDS", 0.3)
     store, reader = store_with_reader(tmp_path / "store.db")

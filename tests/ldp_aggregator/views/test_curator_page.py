@@ -29,6 +29,7 @@ def test_the_page_lists_the_steps_with_their_budgets(learner):
     assert "randomised on the person's own device" not in render(learner).text
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_each_learner_learnt():
     pages = {each: render(each) for each in LEARNERS}
     table = pages["nb"].table("Shares of the classes")

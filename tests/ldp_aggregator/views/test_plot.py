@@ -46,6 +46,7 @@ def open_results(name):
     return (NaiveBayes.from_results if results.has_label else SurveyEstimates)(results)
 
 
+@pytest.mark.slow
 def test_shares_have_bars_intervals_order_and_words_of_the_page():
     model = open_results("survey")
     [axes] = draw(model.plot("tea")).axes
@@ -62,6 +63,7 @@ def test_shares_have_bars_intervals_order_and_words_of_the_page():
     assert [each.get_text() for each in axes.get_xticklabels()][::2] == ["0%", "50%", "100%"]
 
 
+@pytest.mark.slow
 def test_an_unknown_estimate_has_the_word_and_no_bar():
     [axes] = draw(open_results("useless").plot("tea", by="class")).axes
     numbers, _ = words(axes)
@@ -69,6 +71,7 @@ def test_an_unknown_estimate_has_the_word_and_no_bar():
     assert len(axes.patches) == 2
 
 
+@pytest.mark.slow
 def test_the_statistics_of_a_number_have_an_axis_each():
     mean, deviation, missing = draw(open_results("survey").plot("hours")).axes
     assert [words(each)[1] for each in (mean, deviation, missing)] == [
@@ -80,11 +83,13 @@ def test_the_statistics_of_a_number_have_an_axis_each():
     assert not mean.patches  # a dot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "feature", "by"), PLOTS)
 def test_results_can_be_drawn(name, feature, by):
     assert draw(plot_estimates(make_results(name), feature, by)).axes
 
 
+@pytest.mark.slow
 def test_names_are_no_formulas_and_no_markup():
     figure = draw(plot_estimates(make_results("hostile"), "<img src=x onerror=alert(1)>", "class"))
     assert figure.get_suptitle() == "<img src=x onerror=alert(1)>"

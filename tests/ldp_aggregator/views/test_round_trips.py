@@ -27,6 +27,7 @@ def test_reading_what_was_written_gives_the_same(name):
         assert dump_results(parse_results(written)) == written
 
 
+@pytest.mark.slow
 def test_the_samples_have_every_part_of_estimates():
     parts = ("poisoning", "validation", "validation_result", "silos")
     for part in parts:

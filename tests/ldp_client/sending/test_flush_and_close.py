@@ -79,6 +79,7 @@ def test_flush_does_not_wait_for_the_pause_of_an_earlier_client(client, monkeypa
     assert client(FakeTransport(RECORDED), granted=False).flush(60).state is State.SENT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("response", "reason", "words"),
     [

@@ -55,7 +55,12 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     return make
 
 
-@pytest.fixture(scope="module", params=SURVEYS)
+FIRST, *OTHERS = SURVEYS
+
+
+@pytest.fixture(
+    scope="module", params=[FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)]
+)
 def source(request: pytest.FixtureRequest, make: Make) -> DossierSource:
     return make(SURVEYS[request.param])
 
@@ -152,6 +157,7 @@ def test_every_statement_has_exactly_one_basis(page):
     assert set(bases_of(page.section("consent"))) == BASES - {Basis.COMPUTED.value}
 
 
+@pytest.mark.slow
 def test_every_computed_statement_names_a_listed_command(page):
     listed = {each.attributes["id"] for each in page.section("commands").find("dt")}
     names = ("basis computed", "basis conditional")
@@ -307,6 +313,7 @@ def test_warnings_of_nonresponse_are_in_the_dossier(make):
     assert "People who leave tea or" in summary
 
 
+@pytest.mark.slow
 def test_an_empty_answer_is_only_mentioned_if_a_question_may_be_left_out(make):
     survey = SLEEP.replace('missing = "category"\n', "")
     facts = [describe_people(make(each)) for each in (SLEEP, survey)]
@@ -460,6 +467,7 @@ def test_an_audit_of_another_plan_is_refused(tmp_path):
         read_source(tmp_path / "survey.toml", audit=write_audit(tmp_path, "0" * 64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", ["one", "all"])
 def test_both_epsilons_of_a_relay_are_named_with_what_each_assumes(make, ask):
     source = make(apply_operations(TEA, [{"op": "relay", "value": ask}, {"op": "fit"}]))

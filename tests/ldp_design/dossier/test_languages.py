@@ -83,6 +83,7 @@ def test_templates_hold_no_words(package):
         assert not re.search("[A-Za-z]{2}", " ".join([*labels, re.sub("<[^>]*>", "", text)])), file.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_every_word_of_the_results_page_is_from_a_text_file(name):
     results = make_results(name)
@@ -98,6 +99,7 @@ def test_every_word_of_the_comparison_is_from_a_text_file():
     assert find_unmarked(page.find("main")[0].text, known) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["discrete", "numbers", "invitation", "projection", "validation"])
 def test_every_word_of_part_one_of_the_dossier_is_from_a_text_file(name, tmp_path):
     with fixed_forecasts():
@@ -108,6 +110,7 @@ def test_every_word_of_part_one_of_the_dossier_is_from_a_text_file(name, tmp_pat
         assert find_unmarked(page.section(section).text, known) == set()
 
 
+@pytest.mark.slow
 def test_every_word_of_part_one_of_a_silo_dossier_is_from_a_text_file(tmp_path):
     source = read_silo_source(read_silo_survey(), tmp_path / "wards.toml", 20_000, 4, None)
     page = parse_page(write_marked(DOSSIER, render_silo_dossier, source))
@@ -133,6 +136,7 @@ def test_german_numbers_and_plurals(german):
     assert LANGUAGE.get().tag == ""
 
 
+@pytest.mark.slow
 def test_a_german_page_states_its_language_and_has_no_english_numbers(german, tmp_path):
     with fixed_forecasts(), write_in(german):
         pages = [render_page(make_results(each)) for each in ("survey", "shares")]
@@ -147,6 +151,7 @@ def test_a_german_page_states_its_language_and_has_no_english_numbers(german, tm
         assert not re.search(r"\d%", text)
 
 
+@pytest.mark.slow
 def test_hostile_texts_stay_escaped_in_german(german, tmp_path):
     with write_in(german):
         page = render_dossier(make_source(tmp_path, SURVEYS["hostile"])).decode()
@@ -213,6 +218,7 @@ def test_a_translation_keeps_holes_and_marks(text, why):
         read_words(json.dumps({"fr": {name: text}}).encode(), ENGLISH)
 
 
+@pytest.mark.slow
 def test_a_file_adds_a_language_to_the_dossier(tmp_path):
     survey, output = tmp_path / "survey.toml", tmp_path / "page.html"
     survey.write_text(SLEEP + SLEEP_TEXTS, encoding="utf-8")
@@ -228,6 +234,7 @@ def test_a_file_adds_a_language_to_the_dossier(tmp_path):
     assert '<html lang="fr">' in output.read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "skip"), [("de", "Zum Dossier springen"), ("fr", "Skip to the dossier")])
 def test_a_dossier_is_in_the_first_language_of_the_survey_if_it_has_words(first, skip, tmp_path):
     survey, output = tmp_path / "survey.toml", tmp_path / "page.html"

@@ -85,6 +85,7 @@ def test_the_spread_is_part_of_the_assumptions():
     assert "standard deviation is its spread in the survey, or a sixth of its range" in shown[1]
 
 
+@pytest.mark.slow
 def test_a_pilot_replaces_the_spread():
     survey = read_survey(write(1.5))
     pilot = replace(make_pilot(survey.compile()), reports=50_000)

@@ -158,6 +158,7 @@ def test_a_text_that_is_no_toml_is_kept_and_explained(page):
     assert page.get("/api/text").json == {"text": "[survey\nid ="}
 
 
+@pytest.mark.slow
 def test_margins_are_those_of_the_command(page):
     page.edit({"op": "set", "path": ["survey", "users"], "value": 20_000})
     size = page.size()[0]

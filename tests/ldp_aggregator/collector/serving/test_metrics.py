@@ -86,6 +86,7 @@ def test_a_store_that_cannot_be_read_is_not_ready(failing):
     assert sample("ldp_reports_total", survey="sleep") not in found
 
 
+@pytest.mark.slow
 def test_while_the_store_hangs_metrics_are_quick_and_share_one_thread(failing):
     web = make_client(failing, operator_token="the-token")
     assert read_metrics(web)[sample("ldp_ready")] == 1
@@ -223,6 +224,7 @@ OF_SOME_SURVEYS = {
 """Metrics of surveys with a date of retention, and of tokens that expire."""
 
 
+@pytest.mark.slow
 def test_the_time_of_the_last_backup_is_shown_or_that_of_the_first_entry_of_the_log(failing):
     web, name = make_client(failing, operator_token="the-token"), sample("ldp_last_backup_timestamp_seconds")
     assert name not in read_metrics(web)

@@ -71,6 +71,7 @@ def test_the_table_has_a_fixed_size_and_is_deleted_after_a_minute():
     assert rates._key != key  # the address has other cells now: minutes cannot be linked
 
 
+@pytest.mark.slow
 def test_the_table_of_a_minute_is_deleted_without_further_requests(monkeypatch):
     monkeypatch.setattr("ldp_aggregator.collector.serving.rate_limit.WINDOW_SECONDS", 0.2)
     rates = RateLimit(1)
@@ -79,6 +80,7 @@ def test_the_table_of_a_minute_is_deleted_without_further_requests(monkeypatch):
     assert rates.acquire("192.0.2.1") == 0
 
 
+@pytest.mark.slow
 def test_posts_are_counted_and_the_table_is_deleted_even_if_a_thread_cannot_start(
     monkeypatch,
 ):

@@ -278,6 +278,7 @@ def test_an_envelope_moves_all_questions_at_once(survey):
     check_stated(worst, stated, worst)
 
 
+@pytest.mark.slow
 def test_an_envelope_moves_a_pooled_estimate_by_the_sum_of_the_moves():
     snapshot = simulate(ask_all("label"))
     single, all_of_them = (
@@ -301,6 +302,7 @@ def test_a_file_without_the_entry_is_of_reports_to_one_question():
     assert not from_json(PoisoningSummary, document).asks_all
 
 
+@pytest.mark.slow
 def test_an_envelope_moves_a_number_through_the_prior_too():
     """The question about the other feature moves the number's means, besides its own question."""
     snapshot = simulate(ask_all("numbers"))

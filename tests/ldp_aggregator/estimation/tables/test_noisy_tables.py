@@ -48,7 +48,7 @@ def sample_tables(scale: int, rng: np.random.Generator) -> list[NoisyTable]:
     return tables
 
 
-@pytest.fixture(scope="module", params=small_and_full(80, 1500))
+@pytest.fixture(scope="module", params=small_and_full(80, 1500, long=True))
 def trials(request: pytest.FixtureRequest) -> int:
     return request.param
 

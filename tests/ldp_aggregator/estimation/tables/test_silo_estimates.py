@@ -122,7 +122,7 @@ class Samples:
     all_three: list[RawEstimates] = field(default_factory=list)
 
 
-@pytest.fixture(scope="module", params=small_and_full(40, 400))
+@pytest.fixture(scope="module", params=small_and_full(40, 400, long=True))
 def surveys(request: pytest.FixtureRequest) -> int:
     return request.param
 

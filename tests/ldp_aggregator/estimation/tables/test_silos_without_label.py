@@ -79,7 +79,7 @@ def list_overall(estimates: Estimates) -> Iterator[tuple[IntervalEstimate, np.nd
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("surveys", small_and_full(40, 120))
+@pytest.mark.parametrize("surveys", small_and_full(40, 120, long=True))
 @pytest.mark.parametrize("features", [WITHOUT_LABEL, FEATURES], ids=["without label", "with label"])
 @pytest.mark.parametrize("kind", ["silos", "both silos", "with people"])
 def test_standard_errors_of_all_people_are_correct(features, kind, surveys):

@@ -85,7 +85,9 @@ def test_the_checklist_leads_to_the_fields_of_the_relay_and_to_saving(author):
     expect(page.locator(".commands").first).to_contain_text("ldp-collector access add relay --role relay")
 
 
-GERMAN = EXAMPLE + """
+GERMAN = (
+    EXAMPLE
+    + """
 [texts.en]
 title = "Payments"
 
@@ -95,6 +97,7 @@ title = "Your age?"
 [texts.de.about]
 contact = "Amt"
 """
+)
 
 
 @pytest.mark.parametrize("author", [(GERMAN, {"locale": "de-DE"})], indirect=True)

@@ -32,13 +32,18 @@ suspend fun main(arguments: Array<String>) {
     println(model.withdraw())
     check(model.preview(mapOf("age" to "unlisted"), "no").startsWith("age: "))
     check(surveyClient(application, URL, null) === surveyClient(application, URL, null))
-    val second = SurveyModel(application, URL, "p2")
-    check(second.status().state() == State.NO_CONSENT)
-    second.grant()
-    check(second.report(exampleRow, "no").state() == State.QUEUED)
+    check(surveyClient(application, URL, null) !== surveyClient(application, URL, null, "a token"))
+    val second = surveyModel(object : ViewModelStoreOwner {}, application, URL, "p2")
+    val shown = mutableListOf<Any>()
+    open(second) { shown.add(it) }
+    agree(second) { shown.add(it) }
+    submit(second, exampleRow, "no") { shown.add(it) }
+    check(shown.removeAt(0) is Form)
+    check(shown.map { (it as Receipt).state() } == listOf(State.READY, State.QUEUED))
     check(surveyClient(application, URL, "p2").status().state() == State.SENT)
     MissedPaymentsTest().aReportIsSentOnce()
-    check((SurveyModel(application, NOWHERE, null).describe() as Refused).reason == "collector-unreachable")
+    val lost = SurveyModel(application, NOWHERE, null, null)
+    check((lost.describe() as Refused).reason == "collector-unreachable")
     val offline = shipped(application, NOWHERE, optionsOf("p3"))
     check(offline.grant().state() == State.READY)
     check(offline.report(exampleRow, "no").state() == State.QUEUED)
@@ -78,6 +83,7 @@ STAND_INS = {
         import android.app.Application
 
         interface ViewModelStoreOwner
+        val AndroidViewModel.viewModelScope get() = Unit
         abstract class AndroidViewModel(private val application: Application) {
             fun <T : Application> getApplication(): T = application as T
         }
@@ -138,8 +144,12 @@ STAND_INS = {
         }
     """,
     "kotlinx.coroutines": """
+        import kotlin.coroutines.*
+
         object Dispatchers { val IO = Unit }
         suspend fun <T> withContext(context: Unit, block: suspend () -> T): T = block()
+        fun Unit.launch(block: suspend () -> Unit) =
+            block.startCoroutine(Continuation(EmptyCoroutineContext) { it.getOrThrow() })
     """,
 }
 """What the examples use of Android, coroutines and JUnit, by package. Work is done at once, and printed."""

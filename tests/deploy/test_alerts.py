@@ -133,6 +133,8 @@ def test_an_open_survey_without_reports_is_an_alert_but_no_closed_or_new_one(tmp
         for survey in ("open", "closed", "new")
     ]
     silent += [phase("open", "1x500"), phase("closed", "0x500"), phase("new", "0x300 1x200")]
+    silent += [phase("seen first", "_x400 1x100")]
+    silent += [{"series": 'ldp_reports_total{survey="seen first"}', "values": "_x400 7x100"}]
     silent += [phase("busy", "1x500"), {"series": 'ldp_reports_total{survey="busy"}', "values": "0+1x500"}]
     silent += [{"series": 'up{job="ldp-collector"}', "values": "1x500"}]
     check_rules(

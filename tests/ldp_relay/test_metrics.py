@@ -254,6 +254,7 @@ def test_each_alert_fires_within_a_minute(app, tmp_path):
     text = alerts.read_text()
     assert set(re.findall(r"ldp_relay_\w+", text)) <= set(re.findall(r"`(ldp_relay_\w+)`", PAGE.read_text()))
     names = re.findall(r"- alert: (\w+)", text)
+    assert len(re.findall(r"severity: (?:critical|warning)}", text)) == len(names)
     begins = dict.fromkeys(names, 75) | {"RelayDown": 135, "RelayNotReady": 255}  # the seconds of the faults
     expected = [FIRES.format(name=name, second=begin + 60) for name, begin in begins.items()]
     rules = tmp_path / "rules.yml"

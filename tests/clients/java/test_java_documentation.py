@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.java import CLASSES, FOLDER, require_java_client
+from tests.support.java import CLASSES, FOLDER, QUICK, require_java_client
 from tests.support.servers import collector
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 ROOT = FOLDER.parents[1]
+QUICK_COMPILER = [f"-J{each}" for each in QUICK]
 PAGE = ROOT / "docs" / "embedding-android.md"
 SURVEY = "missed-payments-2026"
 NOWHERE = f"http://127.0.0.1:1/v1/surveys/{SURVEY}"
@@ -206,9 +207,9 @@ def test_the_kotlin_examples_run(base, tmp_path):
         sources.append(tmp_path / f"{name}.kt")
         sources[-1].write_text(f"package {name}\n{text}")
     jar = tmp_path / "main.jar"
-    run("kotlinc", *sources, "-classpath", CLASSES, "-include-runtime", "-d", jar)
+    run("kotlinc", *QUICK_COMPILER, *sources, "-classpath", CLASSES, "-include-runtime", "-d", jar)
     (tmp_path / "plan.json").write_bytes(plan)
-    call = ["java", "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals"]
+    call = ["java", *QUICK, "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals"]
     printed = run(*call, folder=tmp_path)
     shown = re.findall(
         r"client\.(?:status|grant|report)\(.*// (?:at first: )?(.*)$", "\n".join(lines), re.MULTILINE
@@ -223,7 +224,7 @@ def test_the_kotlin_examples_run(base, tmp_path):
 def test_the_java_example_runs(base, tmp_path):
     [code] = blocks_of(PAGE, "java")
     (tmp_path / "Main.java").write_text(with_survey(code, base, fetch_plan(base)))
-    run("javac", "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Main.java")
-    printed = run("java", "-classpath", f"{tmp_path}:{CLASSES}", "Main", folder=tmp_path)
+    run("javac", *QUICK_COMPILER, "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Main.java")
+    printed = run("java", *QUICK, "-classpath", f"{tmp_path}:{CLASSES}", "Main", folder=tmp_path)
     shown = re.findall(r"println\(client.*// (.*)$", code, re.MULTILINE)
     assert printed.splitlines() == shown == ["queued", "sent"]

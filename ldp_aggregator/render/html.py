@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from encoders.survey.display_texts import DisplayText
 from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import WORDS, Names, localise
+from ldp_aggregator.wording.values import WORDS, Names, localise, quote
 
 _SHARED = "ldp_aggregator.render"
 
@@ -41,6 +41,7 @@ def load_template(package: str, name: str, style: str = "") -> Template:
         "word": _find_word,
         "language": lambda: LANGUAGE.get().tag or "en",
         "localise": localise,
+        "quote": quote,
     }
     return environment.get_template(name)
 

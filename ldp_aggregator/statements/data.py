@@ -14,6 +14,7 @@ from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.stores.schedule import format_time
 from ldp_aggregator.wording import values
 from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import quote
 
 
 def count_sent(estimates: Estimates) -> SimpleNamespace:
@@ -72,7 +73,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         asked=values.Counted(len(all_of), "question") if all_of else None,
         # the questions that lack answers of some people, with their numbers
         lacking=values.Names(
-            TEXTS.write("labels.lacks", question=name, answers=values.Counted(lack, "answer"))
+            TEXTS.write("labels.lacks", question=quote(name), answers=values.Counted(lack, "answer"))
             for name, lack in lacks
             if lack
         ),
@@ -82,7 +83,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
 def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Statement]:
     influence = None
     if moves := silos.influence:
-        pairs = zip(classes, moves.conditionals.tolist(), strict=True)
+        pairs = zip((quote(label, each) for each in classes), moves.conditionals.tolist(), strict=True)
         influence = SimpleNamespace(
             rows_limit=values.Counted(silos.rows_limit, "row"),
             prior=values.format_share(moves.prior.max()),
@@ -92,7 +93,7 @@ def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list
                 max([*moves.conditionals_with_noise, *(moves.prior_with_noise if label else ())])
             ),
         )
-    return TEXTS.section("silos", label=label, pooled=silos.pooled, influence=influence)
+    return TEXTS.section("silos", label=quote(label), pooled=silos.pooled, influence=influence)
 
 
 def find_classes_and_features(
@@ -103,17 +104,17 @@ def find_classes_and_features(
     if majority:
         low, high, stderr = (float(each[majority.place]) for each in (prior.low, prior.high, prior.stderr))
         largest = SimpleNamespace(
-            name=majority.name,
+            name=quote(estimates.label, majority.name),
             known=is_known(low, high, stderr=stderr),
             share=values.Share(majority.share),
             low=values.Share(low),
             high=values.Share(high),
         )
-    differing = values.FirstNames(each.name for each in features if each.distinguishable)
+    differing = values.FirstNames(quote(each.name) for each in features if each.distinguishable)
     return TEXTS.section(
         "features",
         people=is_of_people(estimates),
-        label=estimates.label,
+        label=quote(estimates.label),
         largest=largest,
         features=values.Counted(len(features), "feature"),
         # the features in which the classes are distinguishable
@@ -130,7 +131,7 @@ def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[
         min(max(float(each), 0.0), 1.0)
         for each in (result.accuracy.value, result.accuracy.low, result.accuracy.high)
     )
-    selected = values.Names(() if result.selected is None else result.selected_features)
+    selected = values.Names(() if result.selected is None else map(quote, result.selected_features))
     return TEXTS.section(
         "validation",
         survey=validation.survey,

@@ -15,7 +15,7 @@ from ldp_aggregator.statements.data import count_sent
 from ldp_aggregator.statements.privacy import describe_promise
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE, find_known_majority
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Counted, Names, RoundShare, Share, localise
+from ldp_aggregator.wording.values import Counted, Names, RoundShare, Share, localise, quote
 
 
 def _describe_uselessness(
@@ -43,13 +43,14 @@ def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Stat
     return TEXTS.section(
         "model",
         sent=sent,
-        label=estimates.label,
-        classes=Names(estimates.classes),
+        label=quote(estimates.label),
+        classes=Names(quote(estimates.label, each) for each in estimates.classes),
         used=len(estimates.used_features),
         features=Counted(len(estimates.features), "feature"),
         useless=_describe_uselessness(usefulness, people=sent.people, known=majority is not None),
         validated=estimates.validation is not None,
-        majority=SimpleNamespace(name=majority.name, share=Share(majority.share)) if majority else None,
+        majority=majority
+        and SimpleNamespace(name=quote(estimates.label, majority.name), share=Share(majority.share)),
     )
 
 
@@ -86,7 +87,7 @@ def explain(topic: str, results: Results, *, all_looks: bool = False) -> list[St
     return TEXTS.section(topic, _describe_origin(results, all_looks=all_looks))
 
 
-_ABBREVIATED = ("DE", "SUE", "OUE", "SHE", "THE", "SS", "count_table")
+_ABBREVIATED = ("DE", "SUE", "OUE", "SHE", "THE", "SS", "sign", "sign-vector", "piecewise", "count_table")
 
 
 def explain_mechanisms(names: Iterable[str]) -> list[str]:

@@ -19,6 +19,7 @@ from ldp_aggregator.statements.data import is_of_people
 from ldp_aggregator.statements.rules import find_margins
 from ldp_aggregator.wording import values
 from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import quote
 
 
 def find_warnings(estimates: Estimates) -> list[Statement]:
@@ -26,18 +27,18 @@ def find_warnings(estimates: Estimates) -> list[Statement]:
 
 
 def _find_warnings(estimates: Estimates) -> Iterator[Statement]:
-    people = is_of_people(estimates)
+    people, classes = is_of_people(estimates), [quote(estimates.label, each) for each in estimates.classes]
     if not estimates.reports:
         yield TEXTS.find("warnings.empty", people=people)
         return
     if estimates.silos and estimates.silos.contradictions:
         yield TEXTS.find(
             "warnings.contradiction",
-            names=values.Names(estimates.silos.contradictions),
+            names=values.Names(map(quote, estimates.silos.contradictions)),
             level=values.localise(f"{CONTRADICTION_LEVEL:g}"),
         )
     for feature in estimates.features:
-        if warning := find_feature_warning(feature, estimates.classes):
+        if warning := find_feature_warning(feature, classes):
             yield warning
     for table in estimates.tables:
         if table.n and (warning := _find_noise(table, table.rows, table.mechanism, table.n)):
@@ -47,7 +48,7 @@ def _find_warnings(estimates: Estimates) -> Iterator[Statement]:
         for warning in find_warnings(estimates.validation):
             yield TEXTS.find("warnings.of-round", survey=estimates.validation.survey, warning=warning)
     if not np.isfinite(estimates.raw_prior.stderr).all():
-        yield TEXTS.find("warnings.no-prior", label=estimates.label)
+        yield TEXTS.find("warnings.no-prior", label=quote(estimates.label))
 
 
 def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Statement | None:
@@ -60,16 +61,16 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
         mechanisms, n = [feature.mechanism] if feature.mechanism else [], feature.n
         empty = []
     if not mechanisms:
-        return TEXTS.find("warnings.not-asked", feature=feature.name, classes=len(classes) > 1)
+        return TEXTS.find("warnings.not-asked", feature=quote(feature.name), classes=len(classes) > 1)
     if not n and len(empty) in (0, len(mechanisms)):
         counted = values.name_counted(mechanisms[0])
         kinds = {"rows": counted == "row", "both": counted == "report-or-row"}
-        return TEXTS.find("warnings.no-reports", feature=feature.name, **kinds)
+        return TEXTS.find("warnings.no-reports", feature=quote(feature.name), **kinds)
     if len(empty) == 1:
-        return TEXTS.find("warnings.no-moment", feature=feature.name, is_mean=empty == ["mean"])
+        return TEXTS.find("warnings.no-moment", feature=quote(feature.name), is_mean=empty == ["mean"])
     joint = feature.frequencies if isinstance(feature, FeatureResult) else None
     if joint and len(classes) > 1 and not np.isfinite(joint.stderr).any():
-        return TEXTS.find("warnings.without-label", feature=feature.name)
+        return TEXTS.find("warnings.without-label", feature=quote(feature.name))
     return _find_noise(feature, classes, mechanisms[0], n)
 
 
@@ -86,7 +87,7 @@ def _find_noise(
     is_measured = len(groups) == 1 or isinstance(result, NumberResult) or widest < values.MAX_MARGIN
     return TEXTS.find(
         "warnings.noise",
-        feature=result.name,
+        feature=quote(result.name),
         number=isinstance(result, NumberResult),
         table=isinstance(result, TableResult),
         # whether cumulative shares are shown besides
@@ -115,8 +116,8 @@ def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
         name, _, feature = move.estimate.partition(" of ")
         influence = SimpleNamespace(
             fake_share=values.RoundShare(FAKE_SHARE),
-            question=check.question,
-            estimate=_name_estimate(name, label, feature),
+            question=quote(check.question),
+            estimate=_name_estimate(name, label, quote(feature)),
             # how far they could move the estimate, in standard errors
             stderrs=values.localise(f"{move.largest:#.3g}".rstrip(".")),
         )
@@ -134,7 +135,7 @@ def _name_estimate(name: str, label: str, feature: str) -> str:
     """Return what a reader sees instead of a name of :class:`Influence`, of each class or of all people."""
     of_all = name.removeprefix("overall_")
     classes = bool(label) and of_all == name
-    estimate = TEXTS.write(f"estimates.{of_all.replace('_', '-')}", label=label, classes=classes)
+    estimate = TEXTS.write(f"estimates.{of_all.replace('_', '-')}", label=quote(label), classes=classes)
     if label and not classes:
         estimate = TEXTS.write("estimates.of-all", estimate=estimate)
     return TEXTS.write("estimates.of-feature", estimate=estimate, feature=feature) if feature else estimate
@@ -144,7 +145,7 @@ def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Statement]:
     for check in poisoning.alarms if poisoning else ():
         assert isinstance(check.support, SupportTests)
         deviations = _describe_alarm(check.support)
-        yield TEXTS.find("warnings.fake-reports", question=check.question, deviations=deviations)
+        yield TEXTS.find("warnings.fake-reports", question=quote(check.question), deviations=deviations)
 
 
 def _describe_alarm(tests: SupportTests) -> Statement:
@@ -175,7 +176,7 @@ def _power_above(p_value: float) -> str:
 def find_untested(poisoning: PoisoningSummary) -> list[Statement]:
     reasons: dict[object, list[str]] = {}
     for check in poisoning.untested:
-        reasons.setdefault(check.support, []).append(check.question)
+        reasons.setdefault(check.support, []).append(quote(check.question))
     return [
         TEXTS.find(
             "poisoning-details.untested",

@@ -19,6 +19,7 @@ from ldp_aggregator.wording.values import (
     format_percent,
     format_points,
     localise,
+    quote,
 )
 
 
@@ -83,7 +84,7 @@ def _format_difference(each: Difference, plan: AnyPlan) -> tuple[str, ...]:
         texts = [write(number) for number in (each.first, each.second)]
         change = [write(each.difference), format_interval((each.low, each.high), write)]
     classes = [class_name or TEXTS.write("labels.all-people")] if plan.label.exists else []
-    return (quantity.feature, name, *classes, *texts, *change)
+    return (quote(quantity.feature), name, *classes, *texts, *change)
 
 
 def _is_share(each: Difference) -> bool:

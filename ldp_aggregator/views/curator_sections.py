@@ -31,7 +31,7 @@ from ldp_aggregator.views.estimate_tables import (
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.model_card import build_facts, build_promise
 from ldp_aggregator.views.sections import build_citation, build_limits, build_reading
-from ldp_aggregator.wording.values import format_percent, format_plain, localise
+from ldp_aggregator.wording.values import format_percent, format_plain, localise, quote
 
 _MAX_NODES = 31
 _SHOWN_NUMBERS = 4
@@ -45,7 +45,7 @@ def list_curator_sections(results: Results) -> list[Section]:
         build_facts(results),
         build_promise(results),
         *(_build_estimates(results) if results.has_estimates else ()),
-        *(make_section("learnt", learnt, label=name) for name in results.plan.label.names),
+        *(make_section("learnt", learnt, label=quote(name)) for name in results.plan.label.names),
         build_limits(results),
         build_citation(results),
     ]
@@ -57,14 +57,14 @@ def _build_estimates(results: Results) -> Iterator[Section]:
     note = TEXTS.find("tables.shares", people=False, silos=False, curator=True)
     yield make_section("shares", [Note(note), *_divide("shares", shares)])
     for label in plan.label.names:
-        yield make_section("classes", [build_prior_table(rows, plan)], label=label)
+        yield make_section("classes", [build_prior_table(rows, plan)], label=quote(label))
         yield make_section("features", _divide("feature", build_feature_tables(rows, plan)))
     yield build_reading(results)
 
 
 def _divide(kind: str, tables: Mapping[str, list[EstimateTable]]) -> list[Section]:
     return [
-        Section(id=f"{kind}-{index}", heading=name, parts=parts)
+        Section(id=f"{kind}-{index}", heading=quote(name), parts=parts)
         for index, (name, parts) in enumerate(tables.items(), 1)
     ]
 
@@ -105,7 +105,7 @@ def _list_probabilities(
             shares = np.asarray(table).tolist()
             texts = show_values(plan, feature.name, feature.texts)
             rows = [(text, *map(format_percent, each)) for text, each in zip(texts, shares, strict=True)]
-        yield _build_table("learnt-feature", classes, rows, feature=feature.name)
+        yield _build_table("learnt-feature", classes, rows, feature=quote(feature.name))
 
 
 def _list_moments(feature: NumericFeature, table: Gaussian) -> Iterator[tuple[str, ...]]:
@@ -135,7 +135,7 @@ def _list_scores(model: LinearModel, plan: AnyPlan, classes: Sequence[str]) -> I
         else:
             texts = show_values(plan, feature.name, feature.texts)
         rows = [(text, *_format_scores(each)) for text, each in zip(texts, scores, strict=True)]
-        yield _build_table("score", classes, rows, feature=feature.name)
+        yield _build_table("score", classes, rows, feature=quote(feature.name))
 
 
 def _list_nodes(model: DecisionTree, features: Sequence[Feature], classes: Sequence[str]) -> PlainTable:
@@ -164,15 +164,15 @@ def describe_split(split: Split, features: Sequence[Feature]) -> str:
         missing, shown = TEXTS.write("labels.no-answer"), feature.texts[split.low : above]
         names = (missing if each == MISSING_TEXT else each for each in shown)
         values = f" {TEXTS.write('labels.or')} ".join(names)
-        return TEXTS.write("labels.is-one-of", feature=feature.name, values=values)
+        return TEXTS.write("labels.is-one-of", feature=quote(feature.name), values=values)
     is_last = above >= len(feature.edges) - 1
     return _describe_edge(feature, None if is_last else localise(feature.edges[above]))
 
 
 def _describe_edge(feature: Feature, edge: str | None) -> str:
     if edge is None:
-        return TEXTS.write("labels.not-missing", feature=feature.name)
-    return TEXTS.write("labels.is-below", feature=feature.name, edge=edge)
+        return TEXTS.write("labels.not-missing", feature=quote(feature.name))
+    return TEXTS.write("labels.is-below", feature=quote(feature.name), edge=edge)
 
 
 def _format_number(number: float) -> str:

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from encoders.survey import Feature, NumericFeature
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.display_texts import display_texts, join_texts
+from encoders.survey.display_texts import display_texts
 from encoders.survey.features import BinnedFeature, Choices, row_entries
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
@@ -188,7 +188,7 @@ def format_with_interval(row: EstimateRow, write: Format) -> str:
 
 
 def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
-    """Return the display texts of the values of the label or of a feature; text and value if they differ."""
+    """Return the texts of the values of the label or of a feature that differ from the values."""
     texts = display_texts(plan, LANGUAGE.get().tag)
     shown = {MISSING_TEXT: TEXTS.write("labels.no-answer")}
     for each in plan.features:
@@ -197,11 +197,7 @@ def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
     entry = texts.label if name == plan.row_label.name else texts.features.get(name)
     if entry is None or not plan.texts:  # a component of a projection has no texts
         return shown
-    return shown | {
-        value: join_texts(f"{text} ({value})", [text])
-        for value, text in entry.values.items()
-        if text != value
-    }
+    return shown | {value: text for value, text in entry.values.items() if text != value}
 
 
 def find_title(plan: AnyPlan, name: str) -> str:

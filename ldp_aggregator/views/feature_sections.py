@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 
-from encoders.survey import CategoricalFeature, Feature, NumericFeature
+from encoders.survey import CategoricalFeature, Feature, Label, NumericFeature
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.features import BinnedFeature, Choices
 from encoders.survey.parse_value import MISSING_TEXT
@@ -51,6 +51,7 @@ from ldp_aggregator.wording.values import (
     format_plain,
     localise,
     name_counted,
+    quote,
     write_percent,
     write_unknown,
 )
@@ -69,10 +70,10 @@ def make_section(name: str, parts: Sequence[Part | Section], **values: object) -
 
 
 def build_classes(results: Results, table: Sequence[EstimateRow]) -> Section:
-    note = TEXTS.find("tables.prior-mark", equal_share=Share(1 / len(results.plan.label.values)))
-    return make_section(
-        "classes", [build_prior_table(table, results.plan), Note(note)], label=results.plan.label.name
-    )
+    plan, label = results.plan, results.plan.label
+    note = Note(TEXTS.find("tables.prior-mark", equal_share=Share(1 / len(label.values))))
+    parts: list[Part] = [*_find_name(plan, label), build_prior_table(table, plan), note]
+    return make_section("classes", parts, label=quote(label.name))
 
 
 def build_shares(results: Results, table: Sequence[EstimateRow]) -> Section:
@@ -123,7 +124,7 @@ def _find_share(results: Results, entry: Feature, row: EstimateRow) -> Statement
     return TEXTS.find(
         "shares.mean" if is_mean else "shares.share",
         choices=isinstance(entry, Choices),
-        feature=entry.name,
+        feature=quote(entry.name),
         value=value,
         estimate=estimate,
         low=low,
@@ -157,15 +158,17 @@ def build_features(results: Results, table: Sequence[EstimateRow]) -> Section:
         )
         for index, (entry, result) in enumerate(results.joined_features, 1)
     ]
-    note = TEXTS.find("tables.features", silos=results.estimates.silos, label=plan.label.name)
+    note = TEXTS.find("tables.features", silos=results.estimates.silos, label=quote(plan.label.name))
     comparing = [Note(TEXTS.find("tables.comparisons"))] if compared else []
     return make_section("features", [Note(note), *comparing, *parts])
 
 
-def _find_name(plan: AnyPlan, entry: Feature) -> list[Statement]:
-    """Return the name of a feature, under which the CSV file has it, if the heading is its question."""
-    is_named = find_title(plan, entry.name) == entry.name
-    return [] if is_named else [TEXTS.find("tables.name", name=entry.name)]
+def _find_name(plan: AnyPlan, entry: Feature | Label) -> list[Statement]:
+    """Return the name of a feature or of the label, and its values with texts, as the CSV file has them."""
+    texts = find_texts(plan, entry.name)
+    values = Names(each for each in getattr(entry, "values", ()) if each in texts)
+    is_named = find_title(plan, entry.name) == entry.name and not values
+    return [] if is_named else [TEXTS.find("tables.name", name=entry.name, values=values)]
 
 
 def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Statement:
@@ -177,7 +180,7 @@ def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) ->
         assert isinstance(result, FeatureResult)
         values = feature.values if isinstance(feature, Choices) else result.values
         size = Counted(len(values), "choice" if isinstance(feature, Choices) else "value")
-        together = Names(result.asked_with)
+        together = Names(map(quote, result.asked_with))
     return TEXTS.find(
         "tables.feature",
         low=low,
@@ -208,7 +211,7 @@ def build_relevance(results: Results) -> Section:
         )
         rows.append((value, row))
     ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
-    label = results.plan.label.name
+    label = quote(results.plan.label.name)
     table = RelevanceTable(caption=TEXTS.write("captions.relevance", label=label), rows=ordered)
     return make_section("relevance", [Note(TEXTS.find("tables.relevance")), table], label=label)
 
@@ -275,7 +278,7 @@ def build_cumulative(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow])
     return [
         TEXTS.find(
             "tables.median",
-            feature=entry.name,
+            feature=quote(entry.name),
             known=quantiles[len(shown) // 2].known,
             median=median[0],
             interval=median[1],

@@ -21,7 +21,7 @@ from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.results_page import list_estimate_sections
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, Counted, NumberMargin, write_unknown
+from ldp_aggregator.wording.values import Count, Counted, NumberMargin, quote, quote_questions, write_unknown
 
 CountRow = tuple[*tuple[str, ...], int]
 """The names of a count, and the count."""
@@ -32,30 +32,31 @@ def render_progress(results: Results, *, all_looks: bool) -> bytes:
     privacy = results.privacy
     broken = privacy.relay.broken_batches if privacy.relay else 0
     rejections: dict[str, int] = {**privacy.rejected, **({Reason.PROMISE_BROKEN: broken} if broken else {})}
-    table = [] if results.is_validation else build_table(results.estimates, results.plan)
-    # relevance always has intervals for one look
-    estimates = [each for each in list_estimate_sections(results, table) if each.id != "relevance"]
-    shown = [
-        sections.build_warnings(results),
-        *estimates,
-        sections.build_validation(results),
-        sections.build_fake_reports(results),
-        sections.build_silos(results),
-        build_margins(results),
-        sections.build_reading(results, all_looks=all_looks),
-    ]
-    return (
-        load_template("ldp_aggregator.views", "progress.html")
-        .render(
-            tiles=_list_tiles(results, sum(rejections.values())),
-            reports=build_reports(results, rejections),
-            looks=TEXTS.find("progress.all-looks") if all_looks else None,
-            first_with_bars=estimates[0].id if estimates else None,
-            bars=TEXTS.find("tables.bars", classes=results.estimates.has_label, all_looks=all_looks),
-            sections=sections.drop_empty(shown),
+    with quote_questions(results.plan):
+        table = [] if results.is_validation else build_table(results.estimates, results.plan)
+        # relevance always has intervals for one look
+        estimates = [each for each in list_estimate_sections(results, table) if each.id != "relevance"]
+        shown = [
+            sections.build_warnings(results),
+            *estimates,
+            sections.build_validation(results),
+            sections.build_fake_reports(results),
+            sections.build_silos(results),
+            build_margins(results),
+            sections.build_reading(results, all_looks=all_looks),
+        ]
+        return (
+            load_template("ldp_aggregator.views", "progress.html")
+            .render(
+                tiles=_list_tiles(results, sum(rejections.values())),
+                reports=build_reports(results, rejections),
+                looks=TEXTS.find("progress.all-looks") if all_looks else None,
+                first_with_bars=estimates[0].id if estimates else None,
+                bars=TEXTS.find("tables.bars", classes=results.estimates.has_label, all_looks=all_looks),
+                sections=sections.drop_empty(shown),
+            )
+            .encode()
         )
-        .encode()
-    )
 
 
 def build_reports(results: Results, rejections: Mapping[str, int]) -> Section:
@@ -77,12 +78,12 @@ def build_margins(results: Results) -> Section | None:
         return None
     estimates, rows = results.estimates, list[tuple[str, ...]]()
     if estimates.has_label:
-        rows.append((f"{estimates.label} (shares)", *_forecast(estimates.raw_prior)))
+        rows.append((f"{quote(estimates.label)} (shares)", *_forecast(estimates.raw_prior)))
     for _, each in results.joined_features:
         if isinstance(each, NumberResult):
-            rows.append((f"{each.name} (mean)", *_forecast(each.overall.means, 2 * each.width)))
+            rows.append((f"{quote(each.name)} (mean)", *_forecast(each.overall.means, 2 * each.width)))
         else:
-            rows.append((each.name, *_forecast(each.shares)))
+            rows.append((quote(each.name), *_forecast(each.shares)))
     table = PlainTable(
         caption="Margins of a typical estimate",
         head=("Estimate of", "Now", "Twice the reports", "Ten times the reports"),

@@ -22,7 +22,7 @@ from ldp_aggregator.views.model_card import privacy_of
 from ldp_aggregator.views.series_sections import build_series
 from ldp_aggregator.views.survey_comparison import compare_surveys
 from ldp_aggregator.wording.language import LANGUAGE
-from ldp_aggregator.wording.values import Count
+from ldp_aggregator.wording.values import Count, quote_questions
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
 
@@ -38,26 +38,27 @@ def render_page(
     """
     if other and (results.is_curator or other.is_curator):
         raise ResultsError(_NO_COMPARISON)
-    if results.is_curator:
-        lead = find_promise(privacy_of(results))[:1]
-        chosen = list_curator_sections(results)
-        return _render(results, chosen, note, lead=lead, notices=(), pointers=(), tiles=())
-    table = [] if results.is_validation else build_table(results.estimates, results.plan)
-    chosen = list_sections(results, table)
-    if other:
-        comparison = compare_surveys(results, other, independent=independent)
-        chosen.insert(0, build_comparison(comparison, results, other))
-    return _render(
-        results,
-        chosen,
-        note,
-        lead=sections.find_lead(results, table),
-        notices=find_notices(
-            results.plan, results.usefulness, known=find_known_majority(results.estimates) is not None
-        ),
-        pointers=sections.point_to_warnings(results),
-        tiles=_list_tiles(results),
-    )
+    with quote_questions(results.plan):
+        if results.is_curator:
+            lead = find_promise(privacy_of(results))[:1]
+            chosen = list_curator_sections(results)
+            return _render(results, chosen, note, lead=lead, notices=(), pointers=(), tiles=())
+        table = [] if results.is_validation else build_table(results.estimates, results.plan)
+        chosen = list_sections(results, table)
+        if other:
+            comparison = compare_surveys(results, other, independent=independent)
+            chosen.insert(0, build_comparison(comparison, results, other))
+        return _render(
+            results,
+            chosen,
+            note,
+            lead=sections.find_lead(results, table),
+            notices=find_notices(
+                results.plan, results.usefulness, known=find_known_majority(results.estimates) is not None
+            ),
+            pointers=sections.point_to_warnings(results),
+            tiles=_list_tiles(results),
+        )
 
 
 def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
@@ -93,7 +94,7 @@ def _render(results: Results, chosen: Sequence[Section], note: str, **parts: obj
         load_template("ldp_aggregator.views", "page.html")
         .render(
             survey=plan.id,
-            title=texts.about.get("title"),
+            title=texts.title if texts.title != plan.id else "",
             digest=plan.digest,
             kind=TEXTS.find("labels.kind", curator=results.is_curator, validation=results.is_validation),
             **parts,

@@ -42,6 +42,7 @@ from ldp_aggregator.wording.values import (
     format_percent,
     format_points,
     localise,
+    quote,
     write_unknown,
 )
 
@@ -219,8 +220,8 @@ def _list_questions(privacy: ReportsPrivacy, *, validation: bool) -> PlainTable:
     return PlainTable(
         **TEXTS.table("questions", validation=validation),
         rows=[
-            (each.question, each.mechanism, format_epsilon(Decimal(each.epsilon)), str(Count(each.reports)))
-            for each in privacy.questions
+            (quote(name), each.mechanism, format_epsilon(Decimal(each.epsilon)), str(Count(each.reports)))
+            for name, each in ((each.question, each) for each in privacy.questions)
         ],
         numeric={2, 3},
     )
@@ -270,7 +271,7 @@ def build_tables(results: Results, table: Sequence[EstimateRow]) -> Section | No
     parts = [
         Section(
             id=f"table-{index}",
-            heading=each.name,
+            heading=quote(each.name),
             parts=_describe_table(each, results.plan, rows.get(each.name, [])),
         )
         for index, each in enumerate(results.estimates.tables, 1)
@@ -286,7 +287,7 @@ def build_tables(results: Results, table: Sequence[EstimateRow]) -> Section | No
 
 def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[EstimateRow]) -> list[Part]:
     rows = [row for row in table if row.n]
-    across = ", ".join(result.across)
+    across = ", ".join(map(quote, result.across))
     if not rows or len(result.rows) > MAX_SHOWN_ROWS or len(result.columns) > MAX_SHOWN_COLUMNS:
         return [Note(TEXTS.find("tables.too-large"))] if rows else []
     texts = find_texts(plan, result.features[0])
@@ -312,10 +313,10 @@ def find_independence(result: TableResult) -> Statement:
     return TEXTS.find(
         "tables.independence",
         known=test is not None,
-        table=result.name,
+        table=quote(result.name),
         dependent=test is not None and test.p_value <= DEPENDENT_LEVEL,
-        rows=result.features[0],
-        columns=Names(result.across),
+        rows=quote(result.features[0]),
+        columns=Names(map(quote, result.across)),
         p=shown or (localise(f"p = {test.p_value:.2f}") if test else ""),
     )
 
@@ -335,7 +336,7 @@ def _draw_heat(
         shades.append([round(_SHADES * (row.estimate or 0.0) / largest) * row.known for row in part])
     return PlainTable(
         caption=TEXTS.write("captions.heat"),
-        head=(result.features[0], *columns.values()),
+        head=(quote(result.features[0]), *columns.values()),
         rows=rows,
         numeric=set(range(1, count + 1)),
         shades=shades,

@@ -27,6 +27,7 @@ from ldp_aggregator.wording.values import (
     FirstNames,
     choose_number_format,
     localise,
+    quote,
     write_unknown,
 )
 
@@ -111,7 +112,7 @@ def build_series(results: Results, *, summary: bool = False) -> Section | None:
     if not series or len(series.waves) < 2:
         return None
     changed = FirstNames(
-        f"{each.feature}, {name_statistic(each.statistic)}"
+        f"{quote(each.feature)}, {name_statistic(each.statistic)}"
         for each in series.courses
         if each.test and each.test.p_value <= SIMULTANEOUS_ERROR
     )
@@ -131,7 +132,7 @@ def build_series(results: Results, *, summary: bool = False) -> Section | None:
         )
         changes = _list_changes([row for row in shown if row.since], series, plan)
         drawn = build_wave_table(course.statistic, levels, trend, plan, series.unfinished)
-        title = f"{course.feature}: {name_statistic(course.statistic)}"
+        title = f"{quote(course.feature)}: {name_statistic(course.statistic)}"
         parts.append(Section(id=f"series-{number}", heading=title, parts=[drawn, changes]))
     return make_section("series", [first, *map(Note, notes), *parts])
 
@@ -154,6 +155,6 @@ def _format_change(row: EstimateRow, plan: AnyPlan) -> tuple[str, ...]:
     ends = ({"low": low, "high": high}, {"low": lowest, "high": highest})
     change = (value, *(WORDS.write("values.interval", **each) for each in ends))
     mark = TEXTS.write("labels.stands-out") if row.stands_out else ""
-    figure = ": ".join(filter(None, (row.feature, name_figure(row, plan))))
+    figure = ": ".join(filter(None, (quote(row.feature), name_figure(row, plan))))
     names = figure, row.wave or "", row.since or ""
     return (*names, *(change if row.known else [write_unknown()] * 3), mark)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import groupby, pairwise
+from types import MappingProxyType
 
 from encoders.mechanisms.counted_table import CountTable
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.display_texts import DisplayText, display_texts, join_texts
+from encoders.survey.features import ChoiceFeature
 from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Texts
 
@@ -27,6 +33,43 @@ _HUGE = 10**12
 """From this number on, a factor is written with an exponent."""
 
 WORDS = Texts("ldp_aggregator.wording")
+
+
+_SHOWN: ContextVar[Mapping[tuple[str, str], str]] = ContextVar("_SHOWN", default=MappingProxyType({}))
+"""What is written for the name of a feature, a question or the label, and for its values."""
+
+
+def quote(name: str, value: str = "") -> str:
+    """Return the quoted question for a name, or the text of one of its values; without a text, themselves."""
+    return _SHOWN.get().get((name, value), value or name)
+
+
+@contextmanager
+def quote_questions(plan: AnyPlan) -> Iterator[None]:
+    """Let :func:`quote` return meanwhile the texts of a survey in the language of the page."""
+    texts, shown = display_texts(plan, LANGUAGE.get().tag), dict[tuple[str, str], str]()
+    label = {plan.row_label.name: texts.label} if texts.label else {}
+    for name, entry in {**texts.features, **label}.items():
+        if isinstance(entry.title, DisplayText):
+            shown[name, ""] = join_texts(WORDS.write("values.quoted", text=entry.title), [entry.title])
+        shown |= {(name, value): text for value, text in entry.values.items()}
+
+    questions = (getattr(each, "asked_features", ()) for each in plan.questions)
+    for asked in [*((each,) for each in plan.features), *questions]:
+        names, titles, parts = [each.name for each in asked], [], []
+        for name, group in groupby(asked, key=lambda each: each.row_name):
+            choices = [shown[name, each.choice] for each in group if isinstance(each, ChoiceFeature)]
+            titles.append(shown.get((name, ""), name))
+            parts.append(f"{titles[-1]} ({', '.join(choices)})" if choices else titles[-1])
+        if any(isinstance(each, DisplayText) for each in titles):
+            text = join_texts(" \u00d7 ".join(parts), titles)
+            shown |= dict.fromkeys([(sign.join(names), "") for sign in (" x ", ", ")], text)
+            shown |= {(", ".join(names) + end, ""): text + end for end in (" (mean)", " (square)")}
+    token = _SHOWN.set(shown)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
 
 
 def localise(number: str) -> str:

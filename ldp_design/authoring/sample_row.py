@@ -131,7 +131,8 @@ def _require_entry(row: Mapping[str, object], feature: Feature) -> None:
 
 def _draw_value(feature: Feature, rng: RandomSource) -> object:
     if isinstance(feature, NumericFeature):
-        return float(f"{feature.original(_random_below(2001, rng) / 1000 - 1):.4g}")
+        number = float(f"{feature.original(_random_below(2001, rng) / 1000 - 1):.4g}")
+        return round(number) if all(each.is_integer() for each in feature.bounds) else number
     if isinstance(feature, Choices):
         if feature.missing == "category" and not _random_below(len(feature.values) + 1, rng):
             return None

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 from encoders.survey import Label
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
-from ldp_design.dossier.dossier_page import TEXTS
+from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share, quote
+from ldp_design.dossier.dossier_page import TEXTS, title_label
 from ldp_design.dossier.source import DossierSource
 from ldp_design.sizing import size_facts, size_summary
 from ldp_design.sizing.assumed_people import make_rare_shares
@@ -47,7 +47,7 @@ def describe_accuracy(source: DossierSource, size: SimpleNamespace) -> SimpleNam
 
 
 def _describe(scenario: Sequence[Size], command: str, facts: SimpleNamespace) -> SimpleNamespace:
-    size, label = scenario[0], scenario[0].plan.label
+    size, label = scenario[0], title_label(scenario[0].plan)
     shares = _describe_shares(size, label)
     return SimpleNamespace(
         # the assumption, as the words that follow "if"
@@ -76,7 +76,7 @@ def _describe_shares(size: Size, label: Label) -> Statement:
 
 
 def names_of_grade(size: ExpectedMargins, grade: Grade) -> list[str]:
-    return [margin.name for margin in size.features if margin.grade is grade]
+    return [quote(margin.name) for margin in size.features if margin.grade is grade]
 
 
 def _count_usable(size: Size) -> int:
@@ -99,7 +99,7 @@ def _list_estimates(scenario: Sequence[Size]) -> Iterator[Sequence[size_summary.
     for each in size_summary.list_margins(size):
         margin = each.margin
         asked = everybody if margin.kind == "label" else Share(margin.question_probability)
-        yield margin.name, asked, describe_estimate(each), each.grade
+        yield quote(margin.name), asked, describe_estimate(each), each.grade
 
 
 def describe_estimate(cells: size_summary.MarginCells) -> Statement:
@@ -122,9 +122,9 @@ def _list_counts(scenario: Sequence[Size]) -> Iterator[Sequence[size_summary.Cel
 def _list_margins(size: Size) -> Iterator[Sequence[size_summary.Cell]]:
     for cells in size_summary.list_margins(size):
         estimates = cells.columns(bool(size.label_margin))
-        yield cells.margin.name, cells.asked, cells.reports, *estimates
+        yield quote(cells.margin.name), cells.asked, cells.reports, *estimates
         if cells.missing:
-            name = TEXTS.find("tables.missing", name=cells.margin.name)
+            name = TEXTS.find("tables.missing", name=quote(cells.margin.name))
             yield name, "", "", *("" for _ in estimates[1:]), cells.missing
 
 
@@ -135,7 +135,7 @@ def _choose_example(size: Size) -> SimpleNamespace | None:
         return None
     margin = max(shares, key=lambda each: each.margin)
     return SimpleNamespace(
-        name=margin.name,
+        name=quote(margin.name),
         share=Share(margin.typical),
         margin=Share(margin.margin),
         low=Share(max(margin.typical - margin.margin, 0.0)),

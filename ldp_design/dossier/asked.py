@@ -18,14 +18,14 @@ from encoders.randomness import FastStream
 from encoders.report import ARRAY_OF_FIVE, unpack
 from encoders.survey import CategoricalFeature, Feature, Label, Plan
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
+from encoders.survey.display_texts import DisplayText, EntryTexts, display_texts, join_texts
 from encoders.survey.features import BinnedFeature, ChoiceFeature, Choices, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import SQUARE, Question
 from encoders.survey.waves import NOW
 from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Counted, localise, write_bins, write_percent
+from ldp_aggregator.wording.values import Counted, localise, quote, write_bins, write_percent
 from ldp_design.authoring.overview import longest_report
 from ldp_design.authoring.sample_row import format_value, make_sample_row
 from ldp_design.dossier.dossier_page import TEXTS, join_names, quote_program
@@ -65,18 +65,14 @@ def _write_title(texts: EntryTexts) -> str:
 
 def _describe_answers(entry: Label | Feature, texts: EntryTexts) -> Statement:
     if isinstance(entry, Choices):
-        choices = _join([_write_value(value, texts.values.get(value, value)) for value in entry.values])
+        choices = _join([texts.values.get(value, value) for value in entry.values])
         return TEXTS.find("words.several-answers", values=choices)
     if isinstance(entry, Label | CategoricalFeature):
-        return _join([_write_value(value, texts.values.get(value, value)) for value in entry.values])
+        return _join([texts.values.get(value, value) for value in entry.values])
     if isinstance(entry, NumericFeature):
         return TEXTS.find("words.number", low=localise(str(entry.low)), high=localise(str(entry.high)))
     low, high = localise(entry.edges[0]), localise(entry.edges[-1])
     return TEXTS.find("words.bins", low=low, high=high, bins=_join(write_bins(entry.edges)))
-
-
-def _write_value(value: str, text: str) -> str:
-    return text if text.casefold() == value.casefold() else join_texts(f"{text} ({value})", [text])
 
 
 def _join(texts: Sequence[str]) -> Statement:
@@ -88,12 +84,12 @@ def describe_questions(plan: Plan) -> SimpleNamespace:
     """Return the facts on what a survey asks, and how a device chooses and processes what it reports."""
     topics = dict.fromkeys(each.feature_indices for each in plan.questions if each.feature_indices)
     numbers = dict.fromkeys(
-        ", ".join(each.name for each in question.asked_features)
+        quote(", ".join(each.name for each in question.asked_features))
         for question in plan.questions
         if question.moment == SQUARE
     )
-    levels = [each.asked_features[0].name for each in plan.questions if each.width > 1]
-    alone = [each.name for each in plan.questions if plan.label.exists and not each.label.exists]
+    levels = [quote(each.asked_features[0].name) for each in plan.questions if each.width > 1]
+    alone = [quote(each.name) for each in plan.questions if plan.label.exists and not each.label.exists]
     projection, languages = plan.row_schema.projection, plan.texts.languages if plan.texts else {}
     worded = {name for each in languages.values() for name in each.get("features", {})}
     lengths = [longest_report(plan, question) for question in plan.questions]
@@ -107,7 +103,7 @@ def describe_questions(plan: Plan) -> SimpleNamespace:
         # number of questions or groups of them, of which one is drawn
         topic_count=Counted(len(topics), "question"),
         # the groups of questions that one report answers
-        grouped="; ".join(each.name for each in plan.questions if len(each.feature_indices) > 1),
+        grouped="; ".join(quote(each.name) for each in plan.questions if len(each.feature_indices) > 1),
         # the questions whose reports do not contain the label
         values_alone="; ".join(alone),
         # the features with intervals of several widths
@@ -141,11 +137,10 @@ def describe_sample(plan: Plan) -> SimpleNamespace:
     chances = compute_likelihoods(question, shown.randomised.payload, truth)
     listed = _choose_answers(chances, truth)
     return SimpleNamespace(
-        person=[(name, _write_cell(value)) for name, value in row.items()],
-        question=question.name,
-        answer=_find_wording(plan).titled_answer(_translate(plan, shown.truth)),
+        person=[(quote(name), _write_cell(value, name)) for name, value in row.items()],
+        question=quote(question.name),
+        answer=_write_answer(plan, shown.truth),
         mechanism=question.mechanism.name,
-        output=quote_program(question.mechanism.describe_output(truth)),
         report_bytes=len(shown.report),
         fields=list(_list_fields(plan, shown)),
         # whether the table of likelihoods does not have all possible answers
@@ -168,7 +163,7 @@ def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
         plan=plan,
         version=version[0],
         number=report.question,
-        question=question.name,
+        question=quote(question.name),
         payload=_describe_payload(plan, question, report.payload),
     )
     for data, meaning in zip(fields, meanings, strict=True):
@@ -176,10 +171,10 @@ def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
 
 
 def _describe_payload(plan: Plan, question: Question, payload: bytes) -> str:
-    mechanism, wording = question.mechanism, _find_wording(plan)
+    mechanism, wording = question.mechanism, Wording.from_plan(plan, LANGUAGE.get().tag)
     cells = mechanism.contribution(payload)
     if isinstance(mechanism, DE):
-        return wording.answer(_translate(plan, question.meaning(cells.index(1))))
+        return _write_answer(plan, question.meaning(cells.index(1)))
     if isinstance(mechanism, SS | SUE | OUE | THE):
         return TEXTS.write("words.yes-answers", number=sum(cells), answers=len(cells))
     return quote_program("; ".join(describe_payload(question, payload, wording)))
@@ -195,11 +190,11 @@ def _list_likelihoods(
     shown: Preview, chances: dict[Any, Fraction], listed: Sequence[Any]
 ) -> Iterator[Sequence[Cell]]:
     """Yield each answer, the probability of the report with it, and how much the report suggests it."""
-    question, wording = shown.randomised.question, _find_wording(shown.plan)
+    question = shown.randomised.question
     write = choose_unit([chances[value] for value in listed])
     total = sum(chances.values())
     for value in listed:
-        answer: Cell = wording.answer(_translate(shown.plan, question.meaning(value)))
+        answer: Cell = _write_answer(shown.plan, question.meaning(value))
         if value == shown.randomised.truth:
             answer = TEXTS.find("words.true-one", answer=answer)
         yield answer, _write_chance(write(chances[value])), _write_chance(percent(chances[value] / total))
@@ -208,14 +203,10 @@ def _list_likelihoods(
 # -- what programs say in English, in the language of the page --------------------------------------
 
 
-def _find_wording(plan: Plan) -> Wording:
-    return Wording.from_plan(plan, LANGUAGE.get().tag)
-
-
-def _translate(plan: Plan, answer: Mapping[str, str]) -> dict[str, str]:
-    """Return an answer whose values without a text of the author are in the language of the page."""
-    features, entries = {each.name: each for each in plan.features}, _find_wording(plan).entries
-    shown = {}
+def _write_answer(plan: Plan, answer: Mapping[str, str]) -> str:
+    """Return an answer with texts of the author, or else in the language of the page."""
+    features = {each.name: each for each in plan.features}
+    shown = []
     for name, value in answer.items():
         known = {MISSING_TEXT: TEXTS.write("words.no-answer")}
         feature = features.get(name)
@@ -227,15 +218,17 @@ def _translate(plan: Plan, answer: Mapping[str, str]) -> dict[str, str]:
             number, _, squared = value.partition(" ")
             number = localise(number)
             known[value] = TEXTS.write("words.squared", number=number) if squared else number
-        has_text = name in entries and value in entries[name].values
-        shown[name] = value if has_text else known.get(value, value)
-    return shown
+        text = quote(name, value)
+        shown.append(f"{quote(name)} = {text if isinstance(text, DisplayText) else known.get(value, value)}")
+    return ", ".join(shown)
 
 
-def _write_cell(value: object) -> str:
+def _write_cell(value: object, name: str) -> str:
     if value is None or value == []:
         return TEXTS.write("words.none-ticked" if value == [] else "words.no-answer")
-    return localise(format_value(value)) if isinstance(value, int | float) else format_value(value)
+    if isinstance(value, list):
+        return format_value([quote(name, each) for each in value])
+    return quote(name, value) if isinstance(value, str) else localise(format_value(value))
 
 
 def _write_chance(text: str) -> str:

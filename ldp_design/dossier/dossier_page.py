@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 from markupsafe import Markup, escape
 
 from encoders import __version__
 from encoders.canonical import decimal_text
+from encoders.survey import Label
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import DisplayText, display_texts
 from encoders.survey.features import Choices
 from encoders.survey.texts import ABOUT_KEYS
 from ldp_aggregator.render.html import load_template, write_text
 from ldp_aggregator.statements.privacy import update_beliefs
+from ldp_aggregator.stores.schedule import format_time
 from ldp_aggregator.wording.language import LANGUAGE
 from ldp_aggregator.wording.statement import Basis, Statement, Texts
-from ldp_aggregator.wording.values import localise
+from ldp_aggregator.wording.values import localise, quote, write_time
 from ldp_design.dossier.source import BELIEFS, SURVEYS, Commands, PlanSource
 from ldp_design.sizing.size_summary import Cell
 
@@ -58,6 +61,8 @@ def describe_plan(
     """Return the facts about a plan of either kind: its sections, commands, beliefs and declarations."""
     plan, texts = source.plan, display_texts(source.plan, LANGUAGE.get().tag)
     numbers = {anchor.replace("-", "_"): number for anchor, (number, _) in _list_headings(is_silo).items()}
+    relay = None if getattr(plan, "waves", None) else getattr(plan, "relay", None)
+    times = (relay.opens, relay.closes) if relay else ()
     beliefs, of_two, of_five = (update_beliefs(source.odds_factor(each)) for each in (1, 2, 5))
     return DossierFacts(
         is_silo=is_silo,
@@ -66,7 +71,7 @@ def describe_plan(
         file=source.file,
         version=Markup(__version__),  # noqa: S704 - not a name
         marks=SimpleNamespace(**{name: _MARK.format(name, text) for name, text in find_bases().items()}),
-        label=plan.row_label,
+        label=title_label(plan),
         # what the author states about the survey; empty where nothing is stated
         about=SimpleNamespace(
             **{
@@ -76,7 +81,9 @@ def describe_plan(
                 "explanation": texts.help,
             }
         ),
-        several_answers=join_names(each.name for each in plan.entries if isinstance(each, Choices)),
+        several_answers=join_names(quote(each.name) for each in plan.entries if isinstance(each, Choices)),
+        # when a relay accepts reports
+        times=" \u2013 ".join(write_time(format_time(each)) for each in times),
         size=size,
         commands=commands,
         # their numbers; 0 if the dossier does not have one
@@ -85,6 +92,16 @@ def describe_plan(
         beliefs=beliefs,
         beliefs_of_two=of_two,
         beliefs_of_five=of_five,
+    )
+
+
+def title_label(plan: AnyPlan) -> Label:
+    """Return the label with its question and the texts of its values in place of names."""
+    texts = display_texts(plan, LANGUAGE.get().tag).label
+    return (
+        replace(plan.row_label, name=texts.title, values=(*texts.values.values(),))
+        if texts
+        else plan.row_label
     )
 
 

@@ -26,6 +26,8 @@ from ldp_aggregator.wording.values import (
     Share,
     ShareAtMost,
     localise,
+    quote,
+    quote_questions,
 )
 from ldp_design.authoring.overview import find_setting_warnings, longest_report
 from ldp_design.dossier.accuracy import describe_accuracy
@@ -37,6 +39,7 @@ from ldp_design.dossier.dossier_page import (
     join_names,
     quote_program,
     render_page,
+    title_label,
 )
 from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource
 from ldp_design.sizing.size_facts import describe_size
@@ -58,39 +61,40 @@ _MAX_QUESTIONS = 12
 
 def render_dossier(source: DossierSource) -> bytes:
     """Return the dossier in UTF-8; the same source and language give the same bytes."""
-    plan, audit, facts = source.plan, source.audit, describe_people(source)
-    return render_page(
-        "dossier.html",
-        source,
-        facts,
-        asked=list_asked(plan),
-        warnings=[
-            TEXTS.find(
-                "warnings.warning",
-                message=quote_program(each.message[:1].upper() + each.message[1:].rstrip(".")),
-                is_silo=False,
-                commands=source.commands,
-            )
-            for each in find_setting_warnings(plan)
-        ],
-        audit_faults=_quote_audit("fault", audit.faults, source) if audit else [],
-        audit_notes=_quote_audit("note", audit.notes, source) if audit else [],
-        beliefs=[(RoundShare(each), source.belief_after(each)) for each in BELIEFS],
-        factors=[
-            (count, localise(decimal_text(count * plan.epsilon)), FactorAtMost(source.odds_factor(count)))
-            for count in SURVEYS
-        ],
-        epsilons=[
-            (
-                question.name,
-                Share(plan.question_probability(question)),
-                question.mechanism.name,
-                longest_report(plan, question),
-                localise(f"{realised_epsilon(question.mechanism.ratio):f}"),
-            )
-            for question in plan.questions
-        ],
-    )
+    with quote_questions(source.plan):
+        plan, audit, facts = source.plan, source.audit, describe_people(source)
+        return render_page(
+            "dossier.html",
+            source,
+            facts,
+            asked=list_asked(plan),
+            warnings=[
+                TEXTS.find(
+                    "warnings.warning",
+                    message=quote_program(each.message[:1].upper() + each.message[1:].rstrip(".")),
+                    is_silo=False,
+                    commands=source.commands,
+                )
+                for each in find_setting_warnings(plan)
+            ],
+            audit_faults=_quote_audit("fault", audit.faults, source) if audit else [],
+            audit_notes=_quote_audit("note", audit.notes, source) if audit else [],
+            beliefs=[(RoundShare(each), source.belief_after(each)) for each in BELIEFS],
+            factors=[
+                (count, localise(decimal_text(count * plan.epsilon)), FactorAtMost(source.odds_factor(count)))
+                for count in SURVEYS
+            ],
+            epsilons=[
+                (
+                    quote(question.name),
+                    Share(plan.question_probability(question)),
+                    question.mechanism.name,
+                    longest_report(plan, question),
+                    localise(f"{realised_epsilon(question.mechanism.ratio):f}"),
+                )
+                for question in plan.questions
+            ],
+        )
 
 
 def describe_people(source: DossierSource) -> DossierFacts:
@@ -124,15 +128,15 @@ def describe_people(source: DossierSource) -> DossierFacts:
 
 
 def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
-    causes, label = find_nonresponse_causes(plan), plan.row_label
-    required = ", ".join(causes.required)
+    causes, label = find_nonresponse_causes(plan), title_label(plan)
+    required = [quote(each) for each in causes.required]
     quoted = [TEXTS.write("words.quoted", name=label.name)] if causes.is_label_incomplete else []
-    incomplete = [*causes.incomplete, *quoted]
+    incomplete = [*map(quote, causes.incomplete), *quoted]
     return SimpleNamespace(
         causes=causes,
-        required=required,
+        required=", ".join(required),
         # the same names with "or" before the last
-        required_questions=_join_or(causes.required),
+        required_questions=_join_or(required),
         # the questions whose answers may not fit everybody
         incomplete=_join_or(incomplete),
         can_be_silent=label.exists or bool(required),

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from encoders.survey.silo_plan import SiloPlan, SiloSurvey
-from ldp_aggregator.wording.values import Count, Counted, RoundShare, localise
+from ldp_aggregator.wording.values import Count, Counted, RoundShare, localise, quote, quote_questions
 from ldp_design.authoring.organisation_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.accuracy import describe_estimate
 from ldp_design.dossier.asked import list_asked
@@ -55,30 +55,32 @@ def read_silo_source(
 
 def render_silo_dossier(source: SiloSource) -> bytes:
     """Return the dossier in UTF-8; the same source and language give the same bytes."""
-    plan, first, facts = source.plan, source.sizes[0], _describe_silos(source)
-    grades = [] if facts.size.is_comparison else TEXTS.section("grades", facts)
-    return render_page(
-        "silo.html",
-        source,
-        facts,
-        asked=list_asked(plan, "silo_tables.asked"),
-        beliefs=[
-            (RoundShare(each), source.belief_after(each), source.belief_after(each, 2)) for each in BELIEFS
-        ],
-        precision=(
-            build_silo_comparison(source.sizes) if facts.size.is_comparison else _grade_estimates(first)
-        ),
-        size_notes=grades + size_facts.TEXTS.section("silo_margins", facts.size),
-        warnings=[
-            TEXTS.find(
-                "warnings.warning",
-                message=quote_program(each.message),
-                is_silo=True,
-                commands=source.commands,
-            )
-            for each in find_silo_warnings(plan)
-        ],
-    )
+    with quote_questions(source.plan):
+        plan, first, facts = source.plan, source.sizes[0], _describe_silos(source)
+        grades = [] if facts.size.is_comparison else TEXTS.section("grades", facts)
+        return render_page(
+            "silo.html",
+            source,
+            facts,
+            asked=list_asked(plan, "silo_tables.asked"),
+            beliefs=[
+                (RoundShare(each), source.belief_after(each), source.belief_after(each, 2))
+                for each in BELIEFS
+            ],
+            precision=(
+                build_silo_comparison(source.sizes) if facts.size.is_comparison else _grade_estimates(first)
+            ),
+            size_notes=grades + size_facts.TEXTS.section("silo_margins", facts.size),
+            warnings=[
+                TEXTS.find(
+                    "warnings.warning",
+                    message=quote_program(each.message),
+                    is_silo=True,
+                    commands=source.commands,
+                )
+                for each in find_silo_warnings(plan)
+            ],
+        )
 
 
 def _describe_silos(source: SiloSource) -> DossierFacts:
@@ -103,5 +105,5 @@ def _describe_silos(source: SiloSource) -> DossierFacts:
 
 
 def _grade_estimates(size: SiloSize) -> list[Sequence[Cell]]:
-    rows = [(each.margin.name, describe_estimate(each), each.grade) for each in list_margins(size)]
+    rows = [(quote(each.margin.name), describe_estimate(each), each.grade) for each in list_margins(size)]
     return [TEXTS.find("page.head-precision").cells, *rows]

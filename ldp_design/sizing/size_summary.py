@@ -76,7 +76,7 @@ def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
         yield MarginCells(
             margin=margin,
             asked=TEXTS.find("cells.asked", facts),
-            reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
+            reports=" + ".join(str(Count(n)) for n in margin.reports) if asked_alone else "-",
             all_people=estimate if margin.overall is None else TEXTS.find("cells.overall", facts),
             estimate=estimate,
             missing=None if margin.missing is None else TEXTS.find("cells.missing", facts),

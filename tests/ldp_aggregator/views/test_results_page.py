@@ -350,21 +350,22 @@ def test_texts_of_the_survey_are_shown_with_their_language_in_every_table():
     results = collect(make_snapshot(read_survey(GERMAN).compile()))
     data = render_page(results)
     page = parse_page(data)
-    assert "<title>Survey results: Schlafstudie</title>" in data.decode()
+    assert "<title>Survey results: Schlaf</title>" in data.decode()
     assert set(list_languages(page)) == {
-        ("Schlafstudie", ""),
+        ("Schlaf", "de"),
         ("Wer schläft gut?", ""),
         ("Wie alt sind Sie?", "de"),
-        ("Ja (yes)", "de"),
-        ("unter 40 (young)", "de"),
+        ("“Wie alt sind Sie?”", "de"),
+        ("Ja", "de"),
+        ("unter 40", "de"),
     }
     table = page.section("feature-1").find("table")[0]
     heads = [each for each in table.find("th") if "scope" in each.attributes][6:]
-    classes = ["Ja (yes)", "no"]
+    classes = ["Ja", "no"]
     assert [each.text.removesuffix(" ● differ") for each in heads] == [
-        name for value in ("unter 40 (young)", "old", "(missing)") for name in (value, *classes)
+        name for value in ("unter 40", "old", "(missing)") for name in (value, *classes)
     ]
-    assert re.search(r"\n +Ja \(yes\) +no\n +unter 40 \(young\) ", format_summary(results))
+    assert re.search(r"\n +Ja +no\n +unter 40 ", format_summary(results))
 
 
 @pytest.mark.slow
@@ -377,3 +378,12 @@ def test_a_page_and_a_card_begin_with_a_link_to_their_warnings():
         card = describe_model(results, results.plan.label.values, "NaiveBayes").format_card()
         assert f"## Shares\n\n**[{text} before you use the estimates.](#warnings)**\n" in card
     assert POINTER not in find_shown(render("curator-nb"))
+
+
+def test_a_page_in_the_language_of_the_texts_has_no_name_but_in_the_notes_that_state_it():
+    results = collect(make_snapshot(read_survey(GERMAN).compile()))
+    page = parse_page(render_page(results))
+    [named] = [each for each in page.statements() if each.text.startswith("Name in files: age")]
+    assert named.text == "Name in files: age; its values there: young"
+    shown = page.find("main")[0].text.replace(named.text, "")
+    assert not re.search(r"\b(age|young)\b", shown)

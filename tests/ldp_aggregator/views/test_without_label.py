@@ -94,10 +94,10 @@ def test_the_file_and_the_snapshot_have_the_same_results(trained, model):
 def test_the_first_table_of_every_output_is_about_shares(trained, model):
     folder, printed = trained
     page = parse_page(render_page(read_results(folder / "model.json")))
-    assert page.find("table")[0].find("caption")[0].text == "Share of each value: smokes"
+    assert page.find("table")[0].find("caption")[0].text == "Share of each value: “Do you smoke?”"
     assert printed.startswith("Shares\n")
     assert "## Shares" in model.card().splitlines()[2]
-    assert re.search(r"feature cups +A small cup \(small\) \d", str(model))
+    assert re.search(r"feature cups +A small cup \d", str(model))
 
 
 def test_a_missing_answer_is_not_the_most_frequent_value():
@@ -117,7 +117,7 @@ def test_several_answers_are_one_table_with_one_row_for_missing_answers(trained)
     section = page.section("shares-2")
     assert section.find("h3")[0].text == "Which cups do you use?"
     names = [row[0] for row in section.table("Share of people who ticked each choice").rows()]
-    assert names == ["A small cup (small)", "A large cup (large)", "(missing)"]
+    assert names == ["A small cup", "A large cup", "(missing)"]
     rows = [line.split(",")[:3] for line in (trained[0] / "table.csv").read_text().splitlines()]
     expected = [["cups", "P(value)", "small"], ["cups", "P(value)", "large"], ["cups", "P(missing)", ""]]
     assert [row for row in rows if row[0] == "cups"] == expected

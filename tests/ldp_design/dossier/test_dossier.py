@@ -16,6 +16,7 @@ from encoders.report import unpack
 from encoders.survey.randomise import read_report
 from ldp_aggregator.privacy_statement import AuditError
 from ldp_aggregator.statements.privacy import update_belief
+from ldp_aggregator.stores.schedule import format_time
 from ldp_aggregator.wording.statement import Basis, Statement
 from ldp_design.dossier.dossier_page import TEXTS, anchor_of, find_common_mark
 from ldp_design.dossier.people_dossier import describe_people, render_dossier
@@ -109,6 +110,18 @@ def test_the_words_of_the_page(name, tmp_path, compare_with_golden):
     with named_statements(), fixed_forecasts():
         page = parse_page(render_dossier(make_source(tmp_path, text, **options)))
     compare_with_golden(name, "\n".join(list_lines(page)) + "\n")
+
+
+@pytest.mark.slow
+def test_texts_of_the_survey_stand_in_place_of_names_except_in_the_tables_of_what_is_asked(make):
+    main = parse_page(render_dossier(make(SLEEP + SLEEP_TEXTS))).find("main")[0]
+    asked = [each.text for each in main.find("table") if "Name in files" in each.text]
+    shown = main.text
+    for each in asked:
+        shown = shown.replace(each, "")
+    assert len(asked) == 2
+    assert "\u201cHow old are you?\u201d" in shown
+    assert not re.search(r"\b(age|rested) (?!your)[=|(]|\u201crested\u201d|\bfor age\b", shown)
 
 
 @pytest.mark.slow
@@ -477,3 +490,6 @@ def test_both_epsilons_of_a_relay_are_named_with_what_each_assumes(make, ask):
     assert "towards everybody but the relay" in shown
     together = "On the device: {}, which also holds if" if ask == "one" else "together: {}, if"
     assert f"{together.format(decimal_text(plan.epsilon))} relay and collector work together" in shown
+    opens, closes = (f"{format_time(each)} UTC" for each in (plan.relay.opens, plan.relay.closes))
+    assert f"When people can answer {opens} \u2013 {closes}" in shown
+    assert "When the survey starts and ends" not in shown

@@ -18,6 +18,11 @@ CHANGED = (
 )
 
 
+@pytest.fixture
+def patient_clients() -> None:
+    """Leave the defaults of clients as they are, which other tests replace."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", surface.PARTS)
 def test_the_surface_is_the_recorded_one(part):

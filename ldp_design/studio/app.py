@@ -117,15 +117,15 @@ def _stream(session: Session, describe: Callable[[str], Iterator[dict[str, Any]]
 
     If the page closes the connection, the response is closed, and with it the iterator.
     """
-    version = session.version
+    text = session.file.text
 
     def lines() -> Iterator[str]:
         with session.running():
             try:
-                for each in describe(session.file.text):
-                    if session.version != version:
+                for each in describe(text):
+                    if session.file.text != text:
                         return
-                    yield json.dumps(each | {"version": version}) + "\n"
+                    yield json.dumps(each | {"edition": hash(text)}) + "\n"
             except Exception as error:  # the server would print all of it
                 yield json.dumps(_describe_failure(error)[0]) + "\n"
 

@@ -63,6 +63,7 @@ class Session:
             state = describe_text(file.text) | file.can_move
             return state | {
                 "version": self.version,
+                "edition": hash(file.text),  # saving and trials leave it
                 "name": file.path.name,
                 "path": str(file.path),
                 "exists": file.saved is not None,

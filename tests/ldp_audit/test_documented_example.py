@@ -1,4 +1,4 @@
-"""The example of a faulty client in docs/privacy.md prints what the page displays."""
+"""The example of a faulty client in docs/porting.md prints what the page displays."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_the_documented_faulty_client_prints_the_documented_faults(capsys, monkeypatch):
-    page = (ROOT / "docs" / "privacy.md").read_text("utf-8")
+    page = (ROOT / "docs" / "porting.md").read_text("utf-8")
     [(code, faults)] = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(ROOT)
     names: dict[str, object] = {}

@@ -7,7 +7,6 @@ async function send(method, path, body, type) { // with keepalive, even if the p
   const { message } = await response.json().catch(() => ({ message: "" }));
   throw new Error(message);
 }
-
 export const get = async (path) => (await send("GET", path)).json();
 const sendObject = (path, body) => send("POST", path, JSON.stringify(body), "application/json");
 export const post = async (path, body = {}) => (await sendObject(path, body)).json();

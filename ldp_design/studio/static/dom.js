@@ -1,6 +1,7 @@
 /** Makes elements: texts are never read as HTML. */
 let isRedrawing = false;
 let wanted = "";
+const open = new Map(); // details, by their ids
 /** Focus an element as soon as it is drawn, unless somebody is typing then. */
 export const focusLater = (id) => { wanted = id; };
 
@@ -39,7 +40,7 @@ export function redraw(parent, ...children) {
   const before = ids.slice(0, ids.indexOf(active?.id) + 1).reverse(); // if the element has gone
   const top = active?.getBoundingClientRect().top;
   const place = active?.selectionStart !== undefined && [active.selectionStart, active.selectionEnd];
-  const open = new Map([...parent.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
+  for (const each of parent.querySelectorAll("details[id]")) open.set(each.id, each.open);
   isRedrawing = true; // browsers report a change of a field that is removed while somebody types in it
   parent.replaceChildren(...children.flat(3).filter(Boolean));
   isRedrawing = false;

@@ -11,8 +11,7 @@ export function idOf(path) {
   const entry = find(...path.slice(start, start + (isFeature ? 2 : 1)));
   const isAnswer = path.length === start + (isFeature ? 4 : 3) && path.at(-2) === "values";
   const answers = isAnswer ? list(entry?.values ?? entry?.choices).map(String) : [];
-  const places = path.map((key, at) => (
-    isFeature && at === start + 1 ? features().indexOf(key)
+  const places = path.map((key, at) => (isFeature && at === start + 1 ? features().indexOf(key)
       : isAnswer && at === path.length - 1 ? answers.indexOf(key) : key));
   return `f-${places.join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}`;
 }
@@ -48,21 +47,28 @@ export function input(path, name, { area, number, shown, placeholder, save, ...o
     "aria-label": name, rows: area ? 2 : null, inputmode: number ? "decimal" : null,
     "aria-invalid": found.some(({ severity }) => severity === "error") ? "true" : null,
     "aria-describedby": found.length ? `${idOf(path)}-why` : null,
-    onchange: ({ target }) => {
+    onblur: () => store.fresh && setTimeout(() => refresh(store.fresh = null)), // when the next field has the focus
+    [others.type ? "onblur" : "onchange"]: ({ target }) => { // each key that is pressed changes a time
       const text = target.value.trim();
-      if (text === value) return;
+      if (text === value || (others.type && !text)) return;
       value = text;
       target.defaultValue = target.value;
       const entered = number ? plainNumber(text) : text;
       void edit(() => (save ? save(entered) : write(path, entered, number)));
     },
-    onblur: () => store.fresh && setTimeout(() => refresh(store.fresh = null)), // when the next field has the focus
     ...others,
   });
 }
 
 export function field(path, name, { hint, ...options } = {}) {
   return labelled(idOf(path), name, hint, input(path, null, options), mistakes(path));
+}
+
+/** Return a field for a time in UTC; one that is not complete changes nothing. */
+export function timeField(path, name) {
+  const time = new Date(find(...path) ?? "");
+  return field(path, name, { type: "datetime-local", max: "2241-12-31T23:59",
+    shown: time > 0 ? time.toISOString().slice(0, 16) : "", save: (text) => write(path, `${text}:00Z`, true) });
 }
 
 const labelled = (id, name, hint, ...content) => h("div", { class: "field" },
@@ -117,13 +123,8 @@ export function textGrid(rows, tags, hasActions = false) {
     h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)));
 }
 
-export function languageName(tag) {
-  try {
-    return new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(tag) ?? tag;
-  } catch {
-    return tag;
-  }
-}
+export const languageName = (tag) => (/^[a-z]{2,3}(-[a-z]{2}|-[a-z]{4})?$/i.test(tag)
+  ? new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(tag) : tag);
 
 /** Return the cells of a text in each language; a missing one is marked. */
 export function textCells(name, tags, pathOf, { area, fallback, save, instead = "", ...others } = {}) {

@@ -35,7 +35,6 @@ export function changeKind(path, kind) {
     ...KEYS.filter((key) => key in entry && !(key in wanted)).map((key) => ({ op: "delete", path: [...path, key] })),
     ...Object.entries(wanted).map(([key, value]) => ({ op: "set", path: [...path, key], value })),];
 }
-
 export const answersOf = (entry) => list(entry.values ?? entry.choices).map(String);
 export const hasValues = (entry) => Array.isArray(entry.values);
 export const isTabular = (entry) => hasValues(entry) || entry.bins !== undefined || entry.edges !== undefined;

@@ -71,28 +71,30 @@ function drawCard(path, entry, name, place) {
   const kind = path[0] === "label" ? "target" : kindOf(entry);
   const wrong = problemsAt(path, true).filter(({ severity }) => severity === "error").length
     + languages().flatMap((tag) => problemsAt(textPath(path, tag), true)).length;
+  const lacking = Object.values(store.state.facts?.missing ?? {}).flat()
+    .filter((each) => each.startsWith(`${path.join(".")}.`)).length;
   const id = `card-${place ?? "label"}`;
   return h("section", { class: "card question", "aria-labelledby": id }, h("div", { class: "head" },
       h("h3", {}, button(id, titleOf(name), () => refresh(store.open = isOpen ? null : name),
         { class: "plain", "aria-expanded": String(isOpen) })),
       h("span", { class: "kind" }, t(`kind_${kind}`),
-        wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)),
-      place !== null && drawActions(path, name, place)),
-    isOpen && drawEditor(path, entry, name, kind));
+        wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`),
+        lacking > 0 && h("strong", { class: "lacking" }, ` ${t("lacking", lacking)}`)),
+      place !== null && drawActions(path, name, place)), isOpen && drawEditor(path, entry, name, kind));
 }
 
 function drawActions(path, name, place) {
   const names = features();
-  const move = async (to) => {
-    await edit(() => ({ op: "move", path, value: to }));
-    refresh(focusLater(`${to < place ? "up" : "down"}-${to}`));
-  };
+  const [title, wasTabled] = [titleOf(name), isTabled(name)];
+  const move = (to) => edit(() => ({ op: "move", path, value: to }))
+    .then(() => refresh(focusLater(`${to < place ? "up" : "down"}-${to}`)));
   const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
     { class: "small", "aria-label": `${t(key)}: ${titleOf(name)}`, title: t(key), ...attributes });
   return h("span", { class: "actions" }, act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
     act("copy", t("copy"), () => edit(() => ({ op: "copy", path, value: slug(name, features(), "-") }))),
-    act("remove", "\u2715", () => edit(() => ({ op: "remove", path }))));
+    act("remove", "\u2715", () => edit(() => ({ op: "remove", path })).then(
+      (state) => state && wasTabled && say(t("removed_table", title), "notice"))));
 }
 
 function drawEditor(path, entry, name, kind) {
@@ -110,8 +112,7 @@ function drawEditor(path, entry, name, kind) {
   const [answers, names] = drawAnswers(path, entry, kind, tags);
   return h("div", { class: "editor" },
     !isLabel && choose(idOf([...path, "kind"]), t("kind"), KINDS.map((each) => [each, t(`kind_${each}`)]), kind,
-      (wanted) => edit(() => changeKind(path, wanted)), t(`hint_${kind}`)),
-    isLabel && note(t("target_hint")),
+      (wanted) => edit(() => changeKind(path, wanted)), t(`hint_${kind}`)), isLabel && note(t("target_hint")),
     textGrid([textRow(t("question"), title), textRow(t("help"), help), ...answers], tags, answers.length > 0),
     row(drawNumbers(path, kind)),
     (entry.values || entry.choices) && kind !== "yesno" && row(
@@ -198,15 +199,16 @@ function drawNumbers(path, kind) {
       : field(at("spread"), t("spread"), { number: true, hint: t("spread_hint") })];
 }
 
+const isTabled = (name) => Object.values(find("tables") ?? {}).some((each) => list(each?.features).includes(name));
+
 function drawOptions(path, entry) {
   const id = (key) => idOf([...path, `${key}-option`]);
-  const isTabled = Object.values(find("tables") ?? {}).some((each) => list(each?.features).includes(path[1]));
   return h("div", { class: "options" },
     check(id("missing"), t("optional"), entry.missing === "category",
       (isOn) => edit(() => write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")),
     kindOf(entry) === "number" && check(id("moments"), t("mean_only"), entry.moments === "mean",
       (isOn) => edit(() => write([...path, "moments"], isOn ? "mean" : ""))),
-    isTabled && check(id("alone"), t("alone"), entry.alone === true,
+    isTabled(path[1]) && check(id("alone"), t("alone"), entry.alone === true,
       (isOn) => edit(() => toggle([...path, "alone"], isOn))),
     drawCondition(path, entry), field([...path, "weight"], t("weight"), { number: true, hint: t("weight_hint") }));
 }
@@ -264,14 +266,14 @@ function drawTarget() {
     op: "label", path: name ? ["features", name] : ["label"],
     value: order.filter((each) => each !== name).indexOf(find("label", "name")), // the label when the edit runs
   }));
-  const options = [["", t("target_none")], ...names.map((name) => [name, titleOf(name)])];
   return card(h3("target"),
-    choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),
-      t("target_explained")), mistakes(["label"], true));
+    choose("target", t("target_choose"), [["", t("target_none")], ...names.map((name) => [name, titleOf(name)])],
+      label ?? "", (name) => name !== label && change(name), t("target_explained")), mistakes(["label"], true));
 }
 
 function drawTables() {
   const names = features().filter((name) => isTabular(find("features", name)));
+  const others = features().filter((name) => !names.includes(name)).map(titleOf).join(", ");
   const tables = Object.entries(find("tables") ?? {});
   const add = () => {
     const chosen = names.filter((name) => ticked.has(name));
@@ -290,5 +292,5 @@ function drawTables() {
     names.length > 1 && [h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),
         names.map((name, place) => check(`together-${place}`, titleOf(name), ticked.has(name),
           (isOn) => ticked[isOn ? "add" : "delete"](name)))),
-      button("add-table", t("add_table"), add)], mistakes(["tables"]));
+      button("add-table", t("add_table"), add)], others && note(t("tables_not", others)), mistakes(["tables"]));
 }

@@ -1,7 +1,7 @@
 /** What the survey will show: people and epsilon as sliders, margins as pictures, and suggestions. */
 import { readLines } from "./api.js";
 import { announce, card, h, note } from "./dom.js";
-import { button, check, drawProgress, field, fold, h3, heading, idOf, mistakes, write } from "./fields.js";
+import { button, check, drawProgress, field, fold, h3, heading, idOf, mistakes, timeField, write } from "./fields.js";
 import { answerOf, edit, fail, find, refresh, say, store, titleOf } from "./store.js";
 import { formatCount, formatNumber, formatOdds, formatPoints, formatShare, localise, t } from "./words.js";
 const BELIEF = 0.1;
@@ -15,14 +15,13 @@ const promised = () => keep("epsilon", find("relay", "epsilon") ?? find("survey"
 export const people = () => keep("users", find("survey", "users"));
 const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 
-/** Ask the server for the margins of this version, and then for suggestions; an edit ends it. */
+/** Ask the server for the margins of this edition, and then for suggestions; an edit ends it. */
 export function verify() {
-  const { facts, version } = store.state;
-  if (asked === version) return;
+  const { facts, edition } = store.state;
+  if (asked === edition) return;
   stop.abort();
-  stop = new AbortController();
   clearTimeout(timer);
-  asked = version;
+  [asked, stop] = [edition, new AbortController()];
   const take = (found) => {
     if (found.rows) {
       store.size = found;
@@ -76,7 +75,8 @@ function slider(id, path, value, place, [low, high, step], read) {
     onchange: () => void edit(() => save(String(read(Number(range.value)))), store.isMoving = false),
     onblur: () => { store.isMoving = false; } });
   return h("div", { class: "slider" },
-    field(path, t(id), { number: true, shown: find(...path) ?? value, save, hint: t(`${id}_hint`) }), range);
+    field(path, t(path[0] === "relay" ? "epsilon_relay" : id),
+      { number: true, shown: find(...path) ?? value, save, hint: t(`${id}_hint`) }), range);
 }
 
 /** Show margins by the rule of thumb: they fall with the root of the number of people, and with epsilon. */
@@ -99,20 +99,19 @@ function believe(bound) {
 function describeBelief(epsilon, isMoving = false) {
   const words = t("belief", formatShare(BELIEF), believe(epsilon));
   const both = Number(find("survey", "epsilon")); // what relay and collector learn together
-  const delta = find("relay", "delta");
-  if (!delta || !store.state.facts) return words;
-  return `${words} ${t(isMoving ? "computing" : "belief_relay", formatOdds(delta), formatNumber(both), believe(both))}`;
+  if (!find("relay")) return words;
+  const relay = store.state.facts ? isMoving ? "computing" : "belief_relay" : "belief_unknown";
+  return `${words} ${t(relay, formatOdds(find("relay", "delta")), formatNumber(both), believe(both))}`;
 }
 
 function drawMargins(factor = 1) {
-  const { facts, version } = store.state;
+  const { facts, edition } = store.state;
   const { size } = store;
-  if (!facts) return note(t("correct_first"));
-  if (!size) return note(t("computing"));
-  const isVerified = factor === 1 && size.version === version;
-  return [note(isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
-    h("ul", { class: "margins" }, size.rows.map((row, place) => drawMargin(
-      row, factor, isVerified, simulation?.version === version ? simulation.margins[place] : undefined))),
+  if (!size) return note(t(facts ? "computing" : "correct_first"));
+  const isVerified = factor === 1 && (!facts || size.edition === edition);
+  return [note(t(!facts ? "old_margins" : isVerified ? "verified" : "about_margins", formatCount(size.users))),
+    h("ul", { class: `margins ${facts ? "" : "old"}` }, size.rows.map((row, place) => drawMargin(
+      row, factor, isVerified, simulation?.edition === edition ? simulation.margins[place] : undefined))),
     note(t("margins_hint"))];
 }
 
@@ -124,7 +123,7 @@ function drawMargin(row, factor, isVerified, simulated) {
   const grade = isVerified ? row.grade : guessed;
   const format = share === null ? formatNumber : formatPoints;
   const shown = share === null ? t("mean_margin", format(margin))
-    : t("share_margin", formatShare(share), format(margin));
+    : `${formatShare(share)} ${t("points", format(margin))}`;
   return h("li", { class: `margin ${grade}` },
     h("span", { class: "name" }, callResult(row.name)), drawBar(share ?? 0.5, margin === null ? null : margin / unit),
     h("span", { class: "value" }, isVerified ? shown : `${t("about")} ${shown}`,
@@ -134,19 +133,18 @@ function drawMargin(row, factor, isVerified, simulated) {
 
 /** Simulate whole surveys on the server, until they are done, the survey changes, or the author stops it. */
 async function simulate() {
-  stopSimulation = new AbortController();
-  simulation = null;
+  [simulation, stopSimulation] = [null, new AbortController()];
   await stream("simulation", (found) => refresh(simulation = found), stopSimulation.signal);
   stopSimulation = null;
   refresh(announce(t("simulated_all", simulation?.done ?? 0)));
 }
 
 function drawSimulation() {
-  const { done = 0, total = 1, version } = simulation ?? {};
+  const { done = 0, total = 1, edition } = simulation ?? {};
   return [button("simulate", t(stopSimulation ? "simulate_stop" : "simulate"),
       () => (stopSimulation ? stopSimulation.abort() : simulate()), { disabled: !store.state.facts }),
     stopSimulation && drawProgress("simulating", { done, total }),
-    !stopSimulation && note(version === store.state.version ? t("simulated_all", done) : t("simulate_hint"))];
+    !stopSimulation && note(edition === store.state.edition ? t("simulated_all", done) : t("simulate_hint"))];
 }
 
 export function callResult(name) {
@@ -173,18 +171,16 @@ function drawRelay() {
       field(["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }),
       field(["relay", "honest"], t("relay_honest"), { number: true }),
       field(["relay", "delta"], "delta", { number: true, hint: t("relay_delta") }),
-      !find("waves") && ["opens", "closes"].map((key) => field(["relay", key], t(`relay_${key}`), { number: true })),
+      !find("waves") && ["opens", "closes"].map((key) => timeField(["relay", key], t(`relay_${key}`))),
       ["collector_key", "relay_key"].map((key) => field(["relay", key], t(key), { hint: t("relay_key_hint") }))),
-    mistakes(["relay", "epsilon"]), mistakes(["relay"]),
-    button("fit", t("fit"), () => edit(() => ({ op: "fit" })).then(
-      () => say(t("fitted", localise(find("survey", "epsilon")))))));
+    mistakes(["relay", "epsilon"]), mistakes(["relay"]), button("fit", t("fit"), () => edit(() => ({ op: "fit" })).then(
+      () => say(t("fitted", localise(find("survey", "epsilon"))), "notice"))));
 }
 
 function drawSuggestions() {
   const name = (value) => (typeof value === "number" ? formatCount(value) : callResult(value));
-  const current = suggestions.filter(({ version }) => version === store.state.version);
-  return card(h3("suggestions"),
-    note(t(current.length ? "suggestions_hint" : "suggestions_none")),
+  const current = suggestions.filter(({ edition }) => edition === store.state.edition);
+  return card(h3("suggestions"), note(t(current.length ? "suggestions_hint" : "suggestions_none")),
     h("ul", { class: "plain suggestions" }, current.map((each, place) => h("li", {},
       button(`suggestion-${place}`, t(`suggest_${each.name}`, ...Object.values(each.values).map(name)),
         () => edit(() => each.operations)),
@@ -192,16 +188,25 @@ function drawSuggestions() {
 }
 
 function describeEffect(before, after) {
+  const amount = (name, share) => { // as in the list of margins
+    const { unit, values } = store.size.rows.find((row) => row.name === name) ?? {};
+    return values !== null ? t("points", formatPoints(share))
+      : `\u00b1 ${share < 0.5 ? formatNumber(share * unit) : t("or_more", formatNumber(unit / 2))}`;
+  };
+  const widest = ({ margins, widest: share }, name = Object.keys(margins).find((each) => margins[each] === share)) =>
+    `${amount(name, share)} (${callResult(name)})`;
   const ratio = (name) => before.margins[name] / after.margins[name];
   const [most] = Object.keys(after.margins).filter(ratio).sort((one, other) => ratio(other) - ratio(one));
   return [
     ratio(most) > 1.1 * before.widest / after.widest
-      && t("effect_most", callResult(most), formatPoints(before.margins[most]), formatPoints(after.margins[most])),
-    before.widest !== after.widest && t("effect", formatPoints(before.widest), formatPoints(after.widest)),
+      && t("effect_most", callResult(most), amount(most, before.margins[most]), amount(most, after.margins[most])),
+    before.widest !== after.widest && t("effect", widest(before), widest(after)),
     before.noise.length > 0 && after.noise.length === 0 && t("effect_enough"),
     after.noise.length > 0 && after.noise.length !== before.noise.length
       && t("effect_noise", before.noise.length, after.noise.length),
-    after.together > before.together && h("strong", {}, t("effect_price", formatNumber(before.together),
-      believe(before.together), formatNumber(after.together), believe(after.together)))];
+    after.together > before.together && h("strong", {},
+      t("effect_price", formatNumber(before.together), formatNumber(after.together)),
+      believe(before.together) !== believe(after.together)
+        && t("effect_belief", believe(before.together), believe(after.together)))];
 }
 

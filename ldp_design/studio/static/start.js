@@ -18,8 +18,7 @@ export function drawNew() {
   };
   const others = ["en", "de", "fr", "es"].filter((tag) => tag !== language).map((tag) => [tag, languageName(tag)]);
   return [
-    h2("start"),
-    h("form", { class: "card", onsubmit: begin },
+    h2("start"), h("form", { class: "card", onsubmit: begin },
       ownInput("new-title", t("start_title"), form.title, (text) => { form.title = text; }),
       choose("new-language", t("start_language"), [["", t("none")], ...others], form.second,
         (tag) => { form.second = tag; }),
@@ -29,20 +28,19 @@ export function drawNew() {
 
 export function drawImport(isNew) {
   const take = (file, options) => {
-    if (asked = file) say(t("computing"));
+    if (asked = file) say(t("computing"), "notice");
     const query = new URLSearchParams({ name: file?.name, spoken: language, ...options });
     if (file) void run(() => postFile(`api/import?${query}`, file));
   };
   const ondrop = (event) => { event.preventDefault(); take(event.dataTransfer.files[0]); };
   const { notes } = store.state;
-  const lacksTag = asked && notes.some((each) => each.includes("--language"));
   return [
     h("div", { class: "card drop", ondragover: (event) => event.preventDefault(), ondrop },
-      h("label", { for: "import" }, t("import")), note(t(isNew ? "import_hint" : "import_replaces")),
-      h("input", {
+      h("label", { for: "import" }, t("import")), note(t(isNew ? "import_hint" : "import_replaces")), h("input", {
         type: "file", id: "import", accept: ".xlsx,.xlsm,.xls,.csv", onchange: (event) => take(event.target.files[0]),
       })),
     notes.length > 0 && fold("notes", t("left_out", notes.length), { class: "card", open: true },
       h("ul", {}, notes.map((each) => h("li", {}, translate(each)))),
-      lacksTag && button("import-language", t("import_language", language), () => take(asked, { language })))];
+      asked && notes.some((each) => each.includes("--language"))
+        && button("import-language", t("import_language", language), () => take(asked, { language })))];
 }

@@ -2,7 +2,7 @@
 import { get, post } from "./api.js";
 import { announce } from "./dom.js";
 import { language, t, translate } from "./words.js";
-export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
+export const store = { state: null, view: "questions", open: null, message: "", tone: "", size: null, isMoving: false };
 let draw = () => {};
 export const drawNow = () => draw();
 let queue = Promise.resolve();
@@ -34,11 +34,11 @@ export function run(step, isQuiet = false) {
   }, fail);
   return queue;
 }
-
 export const fail = ({ message }) => say(message ? translate(message) : t("gone"));
 
-export function say(message) {
-  store.message = message;
+/** Show a message until the next step: an "alarm", or a "notice" of what was done. */
+export function say(message, tone = "alarm") {
+  Object.assign(store, { message, tone });
   announce(message.textContent ?? message);
   draw();
 }
@@ -81,10 +81,8 @@ function remember({ op, path, value }) {
   if (op !== "value" || value.old === undefined || value.new === undefined) return;
   renamings.push({ around: [...path.slice(0, -1), "values"], old: value.old, fresh: value.new });
 }
-
 export const reload = (version) => version > store.state.version && run(() => get("api/state"), true);
 export const isWaiting = () => waiting > 0;
-export const isValid = () => store.state.problems.every(({ severity }) => severity !== "error");
 export const find = (...path) => now(path).reduce((table, key) => table?.[key], store.state.tables);
 export const features = () => Object.keys(find("features") ?? {});
 export const languages = () => Object.keys(find("texts") ?? {});
@@ -92,7 +90,6 @@ const names = () => [find("label", "name"), ...features()];
 export const pathOf = (name) => (name === find("label", "name") ? ["label"] : ["features", name]);
 const textOf = (name, ...rest) => [language, languages()[0]]
   .map((tag) => find("texts", tag, ...pathOf(name), ...rest)).find(Boolean);
-
 /** Return the words of a question or of an answer in the studio's or the survey's first language, or its name. */
 export const titleOf = (name) => textOf(name, "title") || name;
 export const answerOf = (name, answer) => textOf(name, "values", String(answer))
@@ -101,6 +98,12 @@ export const answerOf = (name, answer) => textOf(name, "values", String(answer))
 /** Return mistakes and warnings, without the text that a question lacks whose first field was not left yet. */
 export const problems = () => store.state.problems.filter(({ field }) => !store.fresh
   || field !== ["texts", languages()[0], "features", store.fresh, "title"].join("."));
+
+/** Return the paths of entries with mistakes, and of the texts that languages lack. */
+export const errors = () => problems().filter(({ severity }) => severity === "error")
+  .map(({ field }) => field?.split(".") ?? [""]);
+export const lacks = () => Object.entries(store.state.facts?.missing ?? {}).flatMap(([tag, texts]) => texts
+  .map((each) => [...each.startsWith("about.") && tag === languages()[0] ? [] : ["texts", tag], ...each.split(".")]));
 
 /** Return the sentences of `check` about an entry; with `below`, also about all in it. */
 export function problemsAt(path, below = false) {

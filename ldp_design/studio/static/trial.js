@@ -9,6 +9,7 @@ const COUNT_MS = 1500;
 let look = { language: "", width: "phone" };
 let [preview, progress] = [null, null];
 let [reports, count] = [0, "100"];
+let resultsIn = null; // the language of the results that are shown; unknown after a reload
 let leave = () => {}; // sends the made-up people home
 
 function makeFrame(file, title, content, listen = () => {}) {
@@ -25,7 +26,7 @@ export function drawPage() {
   const { facts } = store.state;
   if (!facts) return [setStage("", "", ""), h2("page"), h("p", { class: "card" }, t("correct_first"))];
   const tags = languages();
-  const language = tags.includes(look.language) ? look.language : tags[0] ?? "en";
+  const language = [look.language, spoken].find((tag) => tags.includes(tag)) ?? tags[0] ?? "en";
   if (preview?.digest !== facts.digest) {
     const made = preview = { digest: facts.digest };
     get("api/preview").then((content) => {
@@ -36,7 +37,7 @@ export function drawPage() {
     makeFrame("preview.html", t("page"), { ...preview.content, language }));
   const choice = (name) => (value) => { look = { ...look, [name]: value }; refresh(); };
   return [
-    ...heading("page"),
+    ...heading("page"), facts.missing[language]?.length > 0 && h("p", { class: "notice" }, t("page_lacks")),
     row(tags.length > 1 && choose(
         "page-language", t("language"), tags.map((tag) => [tag, languageName(tag)]), language, choice("language")),
       choose("page-width", t("width"), [["phone", t("phone")], ["wide", t("wide")]], look.width, choice("width")))];
@@ -45,31 +46,33 @@ export function drawPage() {
 export function drawTrial() {
   const { facts, trial } = store.state;
   const start = () => run(async () => { progress = null; reports = 0; return post("api/trial"); });
-  setStage(trial?.results ? `results?${trial.results}` : "", t("trial_results"), "wide", () =>
+  const hasResults = trial?.results && (resultsIn ?? spoken) === spoken;
+  setStage(hasResults ? `results?${trial.results}` : "", t("trial_results"), "wide", () =>
     h("iframe", { src: `results?${trial.results}`, title: t("trial_results"), sandbox: "allow-same-origin" }));
   return [
-    ...heading("trial"),
-    !facts && h("p", { class: "card" }, t("correct_first")),
+    ...heading("trial"), !facts && h("p", { class: "card" }, t("correct_first")),
     find("relay") && h("p", { class: "card" }, t("trial_relay")),
     facts && !trial && card(
-      find("waves") && h("p", {}, t("trial_waves")),
-      find("survey", "enrolment") && h("p", {}, t("trial_invited")),
+      find("waves") && h("p", {}, t("trial_waves")), find("survey", "enrolment") && h("p", {}, t("trial_invited")),
       slowButton("trial-start", t("trial_start"), start, { class: "primary" })),
     trial && store.state.isTrialOld && h("p", { class: "notice" }, t("trial_old")),
     trial && h("ol", { class: "steps card" },
       h("li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")), " ",
         h("span", { class: "hint" }, t("trial_open_hint"))),
       h("li", {}, row(
-        ownInput("people-count", t("trial_people"), count, (text) => { count = text; },
-          { type: "number", min: 1, max: 1000 }),
+        ownInput("people-count", t("trial_people"), count, (text) => { count = text; }, { hint: t("trial_most"),
+          type: "number", min: 1, onchange: ({ target }) => { count = target.value = Math.min(target.value, 1000); } }),
         slowButton("trial-answer", t("trial_answer"), answer)),
       progress && drawProgress("trial_done", progress, progress.failed > 0 && t("trial_failed", progress.failed))),
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", t("trial_few", formatCount(people()))),
-        slowButton("trial-results", t("trial_results"), () => run(() => post("api/results", { language: spoken }))),
-        trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
+        slowButton("trial-results", t("trial_results"), () => showResults(spoken)),
+        hasResults && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
       h("li", {}, button("trial-end", t("trial_end"), () => end().catch(fail)), " ",
         h("span", { class: "hint" }, t("trial_end_hint"))))];
 }
+
+const showResults = (language) => run(() => post("api/results", { language }), refresh(resultsIn = "") > 0)
+  .then((state) => refresh(resultsIn = state && language));
 
 setInterval(async () => {
   if (store.view !== "trial" || !store.state?.trial) return;

@@ -7,12 +7,10 @@ export async function loadWords(wanted) {
   language = wanted.startsWith("de") ? "de" : "en";
   words = await (await fetch(`static/words-${language}.json`)).json();
   const known = await (await fetch(`static/sentences-${language}.json`)).json();
-  sentences = Object.entries(known).map(([english, shown]) => [patternOf(english), shown]);
+  sentences = Object.entries(known).map(([english, shown]) => [new RegExp(`^${
+    english.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\d\}/g, "(.*?)")}$`, "s"), shown]);
   document.documentElement.lang = language;
 }
-
-const patternOf = (template) => new RegExp(
-  `^${template.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\d\}/g, "(.*?)")}$`, "s");
 
 /** Return what the server says in the language of the page, or as it is, with its language. */
 export function translate(message) {
@@ -38,6 +36,6 @@ const round = (number, digits) => number.toLocaleString(language, { maximumFract
 export const formatShare = (share, digits = 1) => `${round(100 * share, digits)}\u202f%`;
 export const formatTime = (time) => `${new Date(time).toLocaleString(
   language === "en" ? "en-GB" : language, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" })} UTC`;
-export const formatPoints = (margin) => (margin === null || margin >= 0.5 ? t("many") : round(100 * margin, 1));
+export const formatPoints = (margin) => (margin === null || margin >= 0.5 ? t("or_more", 50) : round(100 * margin, 1));
 export const formatNumber = (number) => (number === null ? t("unknown")
   : round(Number(number.toPrecision(3)), number < 100 ? 4 : 0));

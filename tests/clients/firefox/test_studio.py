@@ -40,7 +40,7 @@ def test_an_author_sizes_tries_and_saves_a_survey(firefox, container, tmp_path):
         press("trial-start")
         wait_for(lambda: "Made-up people" in tab.evaluate(TEXT))
         press("trial-answer")
-        wait_for(lambda: "Reports counted: 100" in tab.evaluate(TEXT))
+        wait_for(lambda: "Reports counted so far: 100" in tab.evaluate(TEXT))
         tab.evaluate("() => { globalThis.confirm = () => true; return null; }")
         press("trial-end")
         wait_for(lambda: not studio.trials())

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.java import CLASSES, FOLDER, require_java_client
+from tests.support.java import CLASSES, FOLDER, QUICK, require_java_client
 from tests.support.servers import collector
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 ROOT = FOLDER.parents[1]
+QUICK_COMPILER = [f"-J{each}" for each in QUICK]
 PAGE = ROOT / "docs" / "embedding-android.md"
 SURVEY = "missed-payments-2026"
 NOWHERE = f"http://127.0.0.1:1/v1/surveys/{SURVEY}"
@@ -32,13 +33,18 @@ suspend fun main(arguments: Array<String>) {
     println(model.withdraw())
     check(model.preview(mapOf("age" to "unlisted"), "no").startsWith("age: "))
     check(surveyClient(application, URL, null) === surveyClient(application, URL, null))
-    val second = SurveyModel(application, URL, "p2")
-    check(second.status().state() == State.NO_CONSENT)
-    second.grant()
-    check(second.report(exampleRow, "no").state() == State.QUEUED)
+    check(surveyClient(application, URL, null) !== surveyClient(application, URL, null, "a token"))
+    val second = surveyModel(object : ViewModelStoreOwner {}, application, URL, "p2")
+    val shown = mutableListOf<Any>()
+    open(second) { shown.add(it) }
+    agree(second) { shown.add(it) }
+    submit(second, exampleRow, "no") { shown.add(it) }
+    check(shown.removeAt(0) is Form)
+    check(shown.map { (it as Receipt).state() } == listOf(State.READY, State.QUEUED))
     check(surveyClient(application, URL, "p2").status().state() == State.SENT)
     MissedPaymentsTest().aReportIsSentOnce()
-    check((SurveyModel(application, NOWHERE, null).describe() as Refused).reason == "collector-unreachable")
+    val lost = SurveyModel(application, NOWHERE, null, null)
+    check((lost.describe() as Refused).reason == "collector-unreachable")
     val offline = shipped(application, NOWHERE, optionsOf("p3"))
     check(offline.grant().state() == State.READY)
     check(offline.report(exampleRow, "no").state() == State.QUEUED)
@@ -78,6 +84,7 @@ STAND_INS = {
         import android.app.Application
 
         interface ViewModelStoreOwner
+        val AndroidViewModel.viewModelScope get() = Unit
         abstract class AndroidViewModel(private val application: Application) {
             fun <T : Application> getApplication(): T = application as T
         }
@@ -138,8 +145,12 @@ STAND_INS = {
         }
     """,
     "kotlinx.coroutines": """
+        import kotlin.coroutines.*
+
         object Dispatchers { val IO = Unit }
         suspend fun <T> withContext(context: Unit, block: suspend () -> T): T = block()
+        fun Unit.launch(block: suspend () -> Unit) =
+            block.startCoroutine(Continuation(EmptyCoroutineContext) { it.getOrThrow() })
     """,
 }
 """What the examples use of Android, coroutines and JUnit, by package. Work is done at once, and printed."""
@@ -196,9 +207,9 @@ def test_the_kotlin_examples_run(base, tmp_path):
         sources.append(tmp_path / f"{name}.kt")
         sources[-1].write_text(f"package {name}\n{text}")
     jar = tmp_path / "main.jar"
-    run("kotlinc", *sources, "-classpath", CLASSES, "-include-runtime", "-d", jar)
+    run("kotlinc", *QUICK_COMPILER, *sources, "-classpath", CLASSES, "-include-runtime", "-d", jar)
     (tmp_path / "plan.json").write_bytes(plan)
-    call = ["java", "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals"]
+    call = ["java", *QUICK, "-classpath", f"{jar}:{CLASSES}:{tmp_path}", "MainKt", tmp_path / "journals"]
     printed = run(*call, folder=tmp_path)
     shown = re.findall(
         r"client\.(?:status|grant|report)\(.*// (?:at first: )?(.*)$", "\n".join(lines), re.MULTILINE
@@ -213,7 +224,7 @@ def test_the_kotlin_examples_run(base, tmp_path):
 def test_the_java_example_runs(base, tmp_path):
     [code] = blocks_of(PAGE, "java")
     (tmp_path / "Main.java").write_text(with_survey(code, base, fetch_plan(base)))
-    run("javac", "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Main.java")
-    printed = run("java", "-classpath", f"{tmp_path}:{CLASSES}", "Main", folder=tmp_path)
+    run("javac", *QUICK_COMPILER, "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Main.java")
+    printed = run("java", *QUICK, "-classpath", f"{tmp_path}:{CLASSES}", "Main", folder=tmp_path)
     shown = re.findall(r"println\(client.*// (.*)$", code, re.MULTILINE)
     assert printed.splitlines() == shown == ["queued", "sent"]

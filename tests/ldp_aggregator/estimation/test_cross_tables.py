@@ -1,8 +1,10 @@
 """Estimates of tables, of features in several questions, of levels, and of quantiles."""
 
 import json
+import re
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from scipy import stats
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
 from ldp_aggregator.codec import from_json, to_json
-from ldp_aggregator.estimation import Estimates, estimate_snapshot
+from ldp_aggregator.estimation import Estimates, estimate_snapshot, to_covariance
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, compute_sum_covariances
 from ldp_aggregator.estimation.estimates import estimate_parameters
@@ -24,6 +26,7 @@ from ldp_aggregator.simulated_population import simulate_reports
 from tests.ldp_aggregator.views.samples import simulate_tables
 from tests.support.surveys import make_plan
 
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "analysing.md"
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
 
 
@@ -76,6 +79,22 @@ def test_tables_of_two_columns_are_compared():
     np.testing.assert_allclose(difference.value, shares[:, 0] - shares[:, 1], atol=0.02)
     assert (difference.low <= difference.value).all()
     assert (difference.value <= difference.high).all()
+
+
+def test_the_documented_difference_of_two_columns_is_that_of_a_table_with_two(capsys):
+    snapshot = simulate_pair(20_000, 1)
+    [code] = re.findall(r"```python\n(\[table\] = .*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    names = {
+        "estimate_snapshot": estimate_snapshot,
+        "np": np,
+        "snapshot": snapshot,
+        "to_covariance": to_covariance,
+    }
+    exec(code.replace("[1, -1, 0]", "[1, -1]"), names)
+    value, stderr = map(float, capsys.readouterr().out.split())
+    difference = estimate_snapshot(snapshot).tables[0].comparisons["risk difference"]
+    assert value == pytest.approx(difference.value[0], abs=0.2 * stderr)
+    assert 2 * 1.96 * stderr == pytest.approx(difference.high[0] - difference.low[0], rel=0.01)
 
 
 def test_a_table_with_the_label_has_it_in_its_columns():

@@ -210,7 +210,7 @@ def test_a_survey_is_simulated_until_it_is_done_or_changes(page, monkeypatch):
     lines = [json.loads(line) for line in page.get("/api/stream/simulation").text.splitlines()]
     assert [each["done"] for each in lines] == [1, 2, 3, 4, 5]
     assert len(lines[-1]["margins"]) == len(page.size()[0]["rows"])
-    assert {each["version"] for each in lines} == {page.session.version}
+    assert {each["edition"] for each in lines} == {page.session.describe()["edition"]}
     path = f"{page.access.folder}api/stream/simulation"
     stream = page.client.get(path, base_url=ORIGIN)
     next(stream.response)

@@ -139,7 +139,7 @@ def test_the_end_of_a_trial_asks_before_answers_are_lost(author):
     start.click()
     page.get_by_label("Made-up people").fill("1000")
     page.get_by_role("button", name="Let them answer").click()
-    expect(page.get_by_text("Reports counted: 0")).to_have_count(0)
+    expect(page.get_by_text("Reports counted so far: 0")).to_have_count(0)
     for answer in (Dialog.dismiss, Dialog.accept):
         page.once("dialog", answer)
         with page.expect_event("dialog") as asked:

@@ -62,7 +62,7 @@ def test_the_checklist_leads_to_the_fields_of_the_relay_and_to_saving(author):
     todo = page.locator(".todo")
     expect(todo).to_contain_text("If fewer than 12,000 people answer, the relay deletes all answers")
     expect(todo).to_contain_text(
-        re.compile(r"from 1 \w+ \d{4} at 00:00 UTC to 1 \w+ .* are these your dates\?")
+        re.compile(r"takes answers from 1 \w+ \d{4} at 00:00 UTC to 1 \w+ \d{4} at 00:00 UTC")
     )
     for point, label in (
         ("The relay's own address", "Address at the relay"),
@@ -74,10 +74,41 @@ def test_the_checklist_leads_to_the_fields_of_the_relay_and_to_saving(author):
         author.go("publish")
     page.get_by_role("button", name="Go there: The file is saved").click()
     expect(page.locator("#save")).to_be_focused()
+    expect(page.get_by_text("Sign last: keys of the operators are still missing")).to_be_visible()
+    expect(page.get_by_text("Save the survey first.")).to_have_count(2)  # at the files, and at the signature
+    author.fill("Address of your collector", "http://counts.example")
+    expect(page.get_by_label("Address of your collector")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_text("Write the address as https://HOST")).to_be_visible()
     page.get_by_label("Address of your collector").fill("https://counts.example")
     page.get_by_label("Address of your collector").press("Tab")
     expect(page.locator(".commands").first).to_contain_text("ldp-train https://counts.example/v1/surveys/")
     expect(page.locator(".commands").first).to_contain_text("ldp-collector access add relay --role relay")
+
+
+GERMAN = (
+    EXAMPLE
+    + """
+[texts.en]
+title = "Payments"
+
+[texts.en.features.age]
+title = "Your age?"
+
+[texts.de.about]
+contact = "Amt"
+"""
+)
+
+
+@pytest.mark.parametrize("author", [(GERMAN, {"locale": "de-DE"})], indirect=True)
+def test_the_checklist_leads_to_a_missing_text_and_the_page_begins_in_the_studios_language(author):
+    page = author.open()
+    author.go("page")
+    expect(page.get_by_label("Sprache", exact=True)).to_have_value("de")
+    expect(page.get_by_text("In dieser Sprache fehlen Texte")).to_be_visible()
+    author.go("publish")
+    page.get_by_role("button", name="Dorthin: Texte fehlen").click()
+    expect(page.locator(":focus")).to_have_attribute("id", re.compile("^f-"))
 
 
 def test_the_questions_say_how_many_each_person_answers(author):
@@ -97,11 +128,20 @@ def test_the_results_of_a_german_trial_are_german_and_say_that_people_are_made_u
     page.get_by_role("button", name="Probe beginnen").click()
     page.get_by_label("Erfundene Leute").fill("20")
     page.get_by_role("button", name="Antworten lassen").click()
-    expect(page.get_by_text("Gezählte Antworten: 20.")).to_be_visible()
+    expect(page.get_by_text("Bisher gezählte Antworten: 20.")).to_be_visible()
     page.get_by_role("button", name="Ergebnisse zeigen").click()
     results = page.frame_locator("iframe")
     expect(results.get_by_text("Die Antworten sind erfunden").first).to_be_visible()
     expect(results.locator("html")).to_have_attribute("lang", "de")
+    expect(page.get_by_role("link", name="Ergebnisse in einem anderen Tab")).to_be_visible()
+    page.locator("#words").select_option("en")
+    expect(page.get_by_role("link", name="Open the results in another tab")).to_have_count(0)
+    expect(page.locator("iframe")).to_have_count(0)
+    page.locator("#words").select_option("de")
+    expect(page.get_by_role("link", name="Ergebnisse in einem anderen Tab")).to_be_visible()
+    page.get_by_label("Erfundene Leute").fill("3000")
+    page.get_by_label("Erfundene Leute").press("Tab")
+    expect(page.get_by_label("Erfundene Leute")).to_have_value("1000")
     author.go("questions")
     page.get_by_role("button", name="Löschen: cards").click()
     author.go("trial")

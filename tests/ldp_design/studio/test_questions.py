@@ -1,5 +1,7 @@
 """Questions in a real browser: fields, mistakes, names, order and what is being typed."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -255,7 +257,10 @@ def test_missing_texts_are_counted_and_unlisted_answers_warn_only_if_an_answer_i
     page.get_by_label("A second language").select_option("de")
     page.get_by_role("button", name="Begin", exact=True).click()
     author.fill("Question, English", "How do you travel?")
-    expect(page.locator(".status")).to_contain_text("no mistakes, missing texts:")
+    expect(page.locator(".status")).to_contain_text("missing texts:")
+    expect(page.locator(".kind .lacking")).to_contain_text("missing texts:")
+    page.get_by_role("button", name="missing texts:").click()
+    expect(page.locator(":focus")).to_have_attribute("placeholder", re.compile("^missing"))
     page.get_by_role("button", name="Add an answer").click()
     author.fill("Answer 3, English", "By car")
     warning = page.get_by_text("“How do you travel?”: people whose answer is not listed")
@@ -298,3 +303,27 @@ def test_a_scale_begins_with_five_answers(author):
     page.locator("#add-scale").click()
     expect(page.get_by_label("Question, English")).to_be_focused()
     expect(page.get_by_label("Answer 5, English")).to_be_visible()
+
+
+@NEW
+def test_the_start_page_cannot_be_saved_and_undo_leads_back_to_it(author):
+    page = author.open()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("What is the survey called?")).to_be_visible()
+    expect(page.locator("#save")).to_have_count(0)
+    page.keyboard.press("Control+s")
+    page.get_by_role("button", name="Begin", exact=True).click()
+    expect(page.get_by_label("Question, English")).to_be_visible()
+
+
+def test_a_deleted_question_names_its_table_and_a_number_without_bins_says_why_it_cannot_be_in_one(author):
+    page = author.open()
+    expect(page.get_by_text("): debt")).to_be_visible()
+    for name in ("age", "income"):
+        page.get_by_role("group", name="Questions with one answer").get_by_label(name).check()
+    page.get_by_role("button", name="Ask these together").click()
+    page.get_by_role("button", name="Delete: income").click()
+    expect(page.locator("#message.notice")).to_contain_text("Undo brings both back")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("age \u00d7 income")).to_be_visible()

@@ -80,6 +80,12 @@ def test_a_simulation_stands_beside_the_margins_and_can_be_stopped(author):
     page.get_by_role("button", name="Stop the simulation").click()
     expect(page.get_by_role("button", name="Simulate whole surveys")).to_be_focused()
     expect(page.locator("#margins")).to_contain_text("simulated: \u00b1")  # of those that were done
+    page.get_by_text("Details of the relay").click()
+    author.save()
+    author.go("questions")
+    author.go("sizes")
+    expect(page.locator("#margins")).to_contain_text("simulated: \u00b1")
+    expect(page.get_by_label("Address at the relay")).to_be_visible()
 
 
 def test_a_suggestion_is_taken_and_taken_back(author):
@@ -133,6 +139,9 @@ def test_a_number_that_is_none_moves_no_slider_and_gives_no_advice(author):
     page.get_by_label("Send through a relay").check()
     expect(page.locator("#belief")).to_contain_text("at most believe that it is")
     expect(page.locator("#belief")).not_to_contain_text("If they work together")
+    expect(page.locator("#belief")).to_contain_text("can learn together is unknown until the mistakes")
+    expect(page.locator("#margins")).to_contain_text("The margins before the mistake")
+    expect(page.locator(".margins.old .margin").first).to_be_visible()
     expect(page.get_by_role("button", name="Send through a relay")).to_have_count(0)
 
 
@@ -143,6 +152,10 @@ def test_advice_that_costs_privacy_names_its_price(author):
     advice = page.locator(".suggestions li", has_text="Let everybody answer all questions")
     expect(advice).to_contain_text("The price: if relay and collector work together, epsilon is")
     expect(advice).to_contain_text("can become")
+    page.get_by_text("Details of the relay").click()
+    page.get_by_role("button", name="Choose the epsilon on the device anew").click()
+    expect(page.locator("#message.notice")).to_contain_text("The epsilon on the device is now")
+    expect(page.get_by_role("alert")).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
     author.is_verified()
     fewer = page.locator(".suggestions li", has_text="bins instead of")
@@ -189,3 +202,49 @@ def test_beliefs_are_rounded_as_in_the_dossier(author):
         author.fill("Epsilon: how much one answer may reveal", str(epsilon))
         bound = percent_at_most(update_belief(0.1, math.exp(epsilon)))
         expect(page.locator("#belief")).to_contain_text(f"{bound.removesuffix('%')}\u202f% likely.")
+
+
+def test_times_of_a_relay_are_chosen_and_the_wrong_one_is_marked(author):
+    page = author.open()
+    author.go("sizes")
+    page.get_by_label("Send through a relay").check()
+    page.get_by_text("Details of the relay").click()
+
+    def choose(name: str, time: str) -> None:
+        page.get_by_label(name).fill(time)
+        page.get_by_label(name).blur()
+
+    choose("Opens (UTC)", "2031-12-01T08:30")
+    choose("Closes (UTC)", "2031-11-01T00:00")
+    expect(page.get_by_label("Closes (UTC)")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_text("needs a time after \u201cOpens\u201d")).to_be_visible()
+    choose("Closes (UTC)", "")
+    choose("Closes (UTC)", "2032-01-01T00:00")
+    expect(page.get_by_label("Closes (UTC)")).not_to_have_attribute("aria-invalid", "true")
+    text = author.save()
+    assert "opens = 2031-12-01T08:30:00Z" in text
+    assert "closes = 2032-01-01T00:00:00Z" in text
+
+
+NUMBER = """\
+[survey]
+id = "age"
+epsilon = 1.0
+users = 300
+
+[features.age]
+range = [18, 90]
+
+[features.ill]
+values = [true, false]
+"""
+
+
+@pytest.mark.parametrize("author", [(NUMBER, {})], indirect=True)
+def test_advice_writes_the_margin_of_a_mean_as_the_list_does(author):
+    page = author.open()
+    author.go("sizes")
+    author.is_verified()
+    row = page.locator(".margin", has_text="age").locator(".value").inner_text()
+    advice = page.locator(".suggestions li", has_text="The widest margin becomes \u00b1")
+    expect(advice.first).to_contain_text(f"in place of {row.removeprefix('mean ')} (age).")

@@ -52,7 +52,7 @@ def test_from_nothing_to_results_without_a_terminal(author):
     page.get_by_role("button", name="Start the trial").click()
     page.get_by_label("Made-up people").fill("30")
     page.get_by_role("button", name="Let them answer").click()
-    expect(page.get_by_text("Reports counted: 30")).to_be_visible()
+    expect(page.get_by_text("Reports counted so far: 30")).to_be_visible()
     page.get_by_role("button", name="Show the results").click()
     expect(
         page.frame_locator("iframe").get_by_text("30 people answered one question each").first
@@ -87,7 +87,7 @@ def test_a_page_answers_in_the_trial_and_its_files_are_downloaded(author):
     form.get_by_label("no", exact=True).check()
     form.get_by_role("button", name="Yes, send one random answer").click()
     expect(form.get_by_role("status")).to_contain_text("has arrived")
-    expect(page.get_by_text("Reports counted: 1")).to_be_visible()
+    expect(page.get_by_text("Reports counted so far: 1")).to_be_visible()
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="End the trial").click()
     author.save()

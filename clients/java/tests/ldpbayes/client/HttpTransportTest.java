@@ -170,8 +170,9 @@ class HttpTransportTest {
     void noTlsSessionIsResumed(@TempDir Path folder) throws Exception {
         String keys = folder.resolve("keys").toString();
         int code = new ProcessBuilder(System.getProperty("java.home") + "/bin/keytool", "-genkeypair",
-            "-keystore", keys, "-storepass", "secret", "-storetype", "PKCS12", "-alias", "x", "-keyalg",
-            "RSA", "-dname", "CN=x", "-ext", "san=ip:127.0.0.1").redirectErrorStream(true).start().waitFor();
+            "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-keystore", keys, "-storepass", "secret",
+            "-storetype", "PKCS12", "-alias", "x", "-keyalg", "RSA", "-dname", "CN=x", "-ext",
+            "san=ip:127.0.0.1").redirectErrorStream(true).start().waitFor();
         assertEquals(0, code);
         KeyStore store = KeyStore.getInstance("PKCS12");
         try (InputStream in = Files.newInputStream(folder.resolve("keys"))) {

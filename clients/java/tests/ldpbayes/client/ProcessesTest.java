@@ -100,7 +100,7 @@ class ProcessesTest {
     private List<String> command(File journal, String... settings) {
         List<String> command = new ArrayList<>(Arrays.asList(
             System.getProperty("java.home") + "/bin/java", "-XX:-UsePerfData", "-Xshare:auto",
-                "-XX:TieredStopAtLevel=1",
+                "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
             "-cp", System.getProperty("java.class.path"), "ldpbayes.client.Answer", url(), journal.getPath(),
                 ROW,
             "label=" + Clients.firstCase(Clients.readVectors("good-de")).get("label")));

@@ -13,7 +13,7 @@ export const FURTHER = {
     "A relay passes the random answer on. It sees your network address, but cannot read the answer. The collector " +
     "can read it, but cannot see who sent it. What it sees changes the odds by a factor of at most {0}, with a " +
     "remainder of at most 1 in {1}, if {2} of the {3} answers that leave together come from people who do not help " +
-    "it. If relay and collector work together, only the limit above holds.",
+    "the collector. If relay and collector work together, only the next limit holds.",
   all:
     "All your answers are sent, each changed at random by itself. The relay mixes the answers of all people, " +
     "question by question.",
@@ -27,7 +27,7 @@ export const FURTHER = {
     "The relay sees your network address, but cannot read the answers. The collector can read them, but cannot see " +
     "who sent them. What it sees changes the odds between any two sets of answers by a factor of at most {0}, with a " +
     "remainder of at most 1 in {1}, if {2} of the {3} messages that leave together come from people who do not help " +
-    "it.",
+    "the collector.",
   together:
     "If relay and collector work together, they can learn most of your answers: up to {0} of yes/no answers are sent " +
     "as they are.",

@@ -28,8 +28,8 @@ export const GERMAN = {
     "Ein Vermittler leitet die zufällige Antwort weiter. Er sieht Ihre Netzwerkadresse, kann die Antwort aber nicht " +
     "lesen. Die Sammelstelle kann sie lesen, aber nicht sehen, wer sie gesendet hat. Was sie sieht, ändert das " +
     "Verhältnis höchstens um den Faktor {0}, mit einem Rest von höchstens 1 zu {1}, wenn {2} der {3} Antworten, die " +
-    "zusammen weitergehen, von Menschen kommen, die ihr nicht helfen. Arbeiten Vermittler und Sammelstelle " +
-    "zusammen, gilt nur die obige Grenze.",
+    "zusammen weitergehen, von Menschen kommen, die der Sammelstelle nicht helfen. Arbeiten Vermittler und " +
+    "Sammelstelle zusammen, gilt nur die nächste Grenze.",
   all:
     "Alle Ihre Antworten werden gesendet, jede für sich zufällig verändert. Der Vermittler mischt die Antworten " +
     "aller Menschen, Frage für Frage.",
@@ -43,7 +43,8 @@ export const GERMAN = {
     "Der Vermittler sieht Ihre Netzwerkadresse, kann die Antworten aber nicht lesen. Die Sammelstelle kann sie " +
     "lesen, aber nicht sehen, wer sie gesendet hat. Was sie sieht, ändert das Wahrscheinlichkeitsverhältnis " +
     "zwischen je zwei Möglichkeiten, alles zu beantworten, höchstens um den Faktor {0}, mit einem Rest von höchstens " +
-    "1 zu {1}, wenn {2} der {3} Nachrichten, die zusammen weitergehen, von Menschen kommen, die ihr nicht helfen.",
+    "1 zu {1}, wenn {2} der {3} Nachrichten, die zusammen weitergehen, von Menschen kommen, die der Sammelstelle " +
+    "nicht helfen.",
   together:
     "Arbeiten Vermittler und Sammelstelle zusammen, können sie die meisten Ihrer Antworten erfahren: Bis zu {0} der " +
     "Ja-Nein-Antworten werden unverändert gesendet.",

@@ -101,7 +101,7 @@ export function makePromise(look, plan, isOwnOrigin) {
   const several = severalOf(plan);
   const draw = plan.validation ? words.drawModel : words[`draw${several}`];
   const promise = fill(words.promise, atMost(odds), atMost(odds / (1 + odds), "percent"));
-  let lines = [words.stay, fill(draw, label ?? ""), promise];
+  let lines = [words.stay, fill(draw, label ?? "")];
   if (plan.relay) {
     const { batch, honest, kept, keptShare, odds: most, remainder } = relayFacts(plan);
     const facts = [atMost(most), ...[remainder, honest, batch].map((each) => number.format(each))];
@@ -115,10 +115,10 @@ export function makePromise(look, plan, isOwnOrigin) {
           : fill(words.together, atMost(keptShare, "percent")),
       ];
     } else {
-      lines.push(fill(words.relayed, ...facts));
+      lines.push(fill(words.relayed, ...facts), promise);
     }
   } else {
-    lines.push(words.address);
+    lines.push(promise, words.address);
     if (isOwnOrigin) lines.push(words.sameOrigin);
   }
   if (plan.byInvitation) lines.push(words.invited);

@@ -35,12 +35,12 @@ suspend fun main(arguments: Array<String>) {
     check(surveyClient(application, URL, null) === surveyClient(application, URL, null))
     check(surveyClient(application, URL, null) !== surveyClient(application, URL, null, "a token"))
     val second = surveyModel(object : ViewModelStoreOwner {}, application, URL, "p2")
-    val shown = mutableListOf<Any>()
-    open(second) { shown.add(it) }
-    agree(second) { shown.add(it) }
-    submit(second, exampleRow, "no") { shown.add(it) }
-    check(shown.removeAt(0) is Form)
-    check(shown.map { (it as Receipt).state() } == listOf(State.READY, State.QUEUED))
+    open(second)
+    check(second.shown.value is Form)
+    agree(second)
+    check((second.shown.value as Receipt).state() == State.READY)
+    submit(second, exampleRow, "no")
+    check((second.shown.value as Receipt).state() == State.QUEUED)
     check(surveyClient(application, URL, "p2").status().state() == State.SENT)
     MissedPaymentsTest().aReportIsSentOnce()
     val lost = SurveyModel(application, NOWHERE, null, null)
@@ -144,6 +144,7 @@ STAND_INS = {
             companion object { fun getInstance(context: Context) = WorkManager(context) }
         }
     """,
+    "kotlinx.coroutines.flow": "class MutableStateFlow<T>(var value: T)",
     "kotlinx.coroutines": """
         import kotlin.coroutines.*
 

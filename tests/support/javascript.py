@@ -32,10 +32,11 @@ def require_packages() -> None:
         pytest.skip("needs the packages for development: run npm ci in clients/javascript")
 
 
-def run_node(*arguments: str, folder: Path = FOLDER, timeout: float = 120) -> str:
-    """Run a program of Node, and return its output; fail if it fails."""
+def run_node(*arguments: str, folder: Path = FOLDER, timeout: float = 400) -> str:
+    """Run a program of Node, and return its output; fail, with the tests of it that failed, if it fails."""
     run = subprocess.run(
         [find_node(), *arguments], cwd=folder, capture_output=True, text=True, timeout=timeout
     )
-    assert run.returncode == 0, run.stdout + run.stderr
+    failed = re.findall(r"^not ok .*?^  \.\.\.$", run.stdout, re.MULTILINE | re.DOTALL)
+    assert run.returncode == 0, "\n".join(failed) or run.stdout + run.stderr
     return run.stdout

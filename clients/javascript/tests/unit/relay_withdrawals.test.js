@@ -50,7 +50,7 @@ for (const [name, answer, reason] of /** @type {[string, any, string][]} */ ([
     const again = String(await client.withdraw());
     assert.equal(again, isUncertain ? `withdrawn (${GONE})` : "withdrawn");
     assert.equal(relay.of("DELETE").length, isUncertain ? 2 : 1);
-    assert.equal((await client.flush(0.05)).state, "withdrawn");
+    assert.equal((await client.flush(20)).state, "withdrawn");
     assert.equal(relay.of("POST").length, 1);
     assert.equal((await client.status()).state, "withdrawn");
   });

@@ -46,7 +46,7 @@ const CASES = [
   })],
   ["queued do-not-track ", async (make) => {
     const { client, recorder } = await reported(make());
-    const receipt = await optedOut(() => client.flush(0));
+    const receipt = await optedOut(() => client.flush(20));
     assert.equal(recorder.bodies.length, 0);
     return receipt;
   }],
@@ -57,7 +57,7 @@ const CASES = [
     const { client } = await reported(make({ send: ({ method }) =>
       method === "GET" ? Promise.resolve({ status: 200, body: PLAN }) : new Promise(() => {}) }));
     void client.close();
-    return client.flush(0);
+    return client.flush(20);
   }],
   ["sent  ", (make) => delivered(make, responding(200, { status: "recorded" }))],
   ["duplicate  ", (make) => delivered(make, responding(200, { status: "duplicate" }))],
@@ -131,7 +131,7 @@ const CASES = [
   ["withdrawn  ", async (make) => {
     const { client, recorder } = await reported(make());
     await client.withdraw();
-    assert.equal(String(await client.flush(0)), "withdrawn");
+    assert.equal(String(await client.flush(20)), "withdrawn");
     assert.equal(String(await client.grant()), "withdrawn");
     assert.equal(recorder.bodies.length, 0);
     return client.report(ROW, LABEL);
@@ -248,7 +248,7 @@ for (const [name, act] of CASES) {
 test("a report expires when the survey is still closed a day later", async (context) => {
   const { client, store } = await reported(makeClient({ send: responding(410, { reason: "survey-closed" }) }));
   const start = Date.now();
-  assert.equal((await client.flush(0.1)).reason, "closed-once");
+  assert.equal((await client.flush(20)).reason, "closed-once");
   const again = makeClient({ store, send: responding(410, { reason: "survey-closed" }) }).client;
   context.mock.method(Date, "now", () => start + DAY - 1000);
   const [entry] = await store.read();

@@ -51,7 +51,9 @@ def test_the_notebook_gives_its_stored_numbers_again(stored, monkeypatch, tmp_pa
     for cell in code_cells(notebook):
         cell["outputs"] = []
     resources = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=TIMEOUT_SECONDS, kernel_name="python3", resources=resources).execute()
+    # outputs may arrive long after a cell has ended
+    waits = {"timeout": TIMEOUT_SECONDS, "iopub_timeout": TIMEOUT_SECONDS, "raise_on_iopub_timeout": True}
+    NotebookClient(notebook, **waits, kernel_name="python3", resources=resources).execute()
     refresh = f"run: jupyter execute --inplace {NOTEBOOK.relative_to(ROOT)}, and remove the cells' metadata"
     assert numbers(notebook) == numbers(stored), refresh
 

@@ -103,7 +103,7 @@ def test_no_dossier_mentions_a_label_or_a_prediction(folder, options):
     assert result.exit_code == 0, result.output
     text = parse_page((folder / "page.html").read_bytes()).find("main")[0].text
     assert not re.findall(r"(?i)label|\bclass(es)?\b|main question|“”|predict(s|ed|ion)|a model\b", text)
-    assert "Each choice of cups" in text or "open" in options
+    assert re.search("Each choice of (cups|“Which cups do you use[?]”)", text) or "open" in options
     assert text.count("any of these: small; large; glass") == ("open" not in options)
 
 

@@ -14,9 +14,8 @@ include_patterns = ["*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "exampl
 root_doc = "docs/README"
 html_theme, html_title, html_copy_source = "furo", f"{project} {version}", False
 myst_heading_anchors, myst_links_external_new_tab = 4, True
-myst_ref_domains = [
-    "std"
-]  # a link to an anchor is none to a Python name that resembles it, such as Choices.codes
+# A link to an anchor must not lead to a Python name that resembles it, such as Choices.codes.
+myst_ref_domains = ["std"]
 # MyST does not know anchors in tables and paragraphs, so check_links looks at the finished pages instead.
 suppress_warnings = [
     "myst.xref_missing",

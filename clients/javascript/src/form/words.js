@@ -125,8 +125,8 @@ export async function findWords(wanted, further, rules = {}) {
 }
 
 /**
- * Return how the names of words end: "All" if people answer all questions, "Table" if a report can answer those of a
- * table, otherwise nothing.
+ * Return the ending of the words' names: "All" if people answer all questions, "Table" if a report can answer a table,
+ * otherwise nothing.
  *
  * @param {Rules} rules
  */
